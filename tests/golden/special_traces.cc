@@ -118,10 +118,9 @@ void write_gpu(const std::string& name, double clock_mhz) {
                      {"memory bus [bits]", "6144"}};
   writer.origin(gpu, origin);
   writer.clock(gpu, clock_of());
-  const char* const counters[] = {"multiprocessors active [%]", "warps active [%]",
-                                  "tensor cores active [%]",    "DRAM read [%]",
-                                  "DRAM written [%]",           "instructions per cycle",
-                                  "SM cycles per second",       "FMA pipe active [%]"};
+  const char* const counters[] = {
+      "multiprocessors active [%]", "warps active [%]",       "tensor cores active [%]", "DRAM read [%]",
+      "DRAM written [%]",           "instructions per cycle", "SM cycles per second",    "FMA pipe active [%]"};
   const char* const sensors[] = {"power [W]", "SM clock [MHz]", "throttle reasons", "energy [J]"};
   std::vector<EventClass> classes;
   const auto add_class = [&](size_t number, const char* of) {
@@ -138,7 +137,8 @@ void write_gpu(const std::string& name, double clock_mhz) {
   }
 
   const double cycles = 1e6 * clock_mhz;
-  const double of_product[] = {100, 12.5, 96, 14, 2, 0.75, cycles, 1}, of_copy[] = {100, 80, 0, 41, 37, 0.25, cycles, 2};
+  const double of_product[] = {100, 12.5, 96, 14, 2, 0.75, cycles, 1},
+               of_copy[] = {100, 80, 0, 41, 37, 0.25, cycles, 2};
   const double idle[8] = {0, 0, 0, 0, 0, 0, cycles, 0};
   Recorder main(kMain), compute(kCompute), samples(kCounters), readings(kSensors);
   for (uint64_t step = 0; step < 10; ++step) {
@@ -171,8 +171,9 @@ void write_gpu(const std::string& name, double clock_mhz) {
   writer.close();
 }
 
-// A GPU as tests/truth/gpu_counters.py describes it, by lines of words between tabs: "metadata NAME VALUE", "kernel QUEUE
-// BEGIN END NAME BLOCK REGISTERS", "copy QUEUE BEGIN END", "sample COUNTER TIME VALUE", "sensor SENSOR TIME VALUE".
+// A GPU as tests/truth/gpu_counters.py describes it, by lines of words between tabs: "metadata NAME VALUE", "kernel
+// QUEUE BEGIN END NAME BLOCK REGISTERS", "copy QUEUE BEGIN END", "sample COUNTER TIME VALUE", "sensor SENSOR TIME
+// VALUE".
 void write_described_gpu(const std::string& name, std::istream& lines) {
   enum : uint32_t { kCounters = 1, kSensors };
   Writer writer(name, Writer::Mode::Create);

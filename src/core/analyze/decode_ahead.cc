@@ -1,5 +1,6 @@
 #include "analyze/decode_ahead.h"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -10,6 +11,9 @@ namespace kymo::analyze {
 namespace {
 constexpr size_t kChunksAheadPerThread = 2;
 }
+
+// One consumer cannot use more than a few.
+unsigned DecodeAhead::usual_helpers() { return std::clamp(std::thread::hardware_concurrency(), 1u, 6u) - 1; }
 
 DecodeAhead::DecodeAhead(const std::vector<trace::EventChunk>& chunks, Decode decode, unsigned helpers)
     : chunks_(chunks), decode_(std::move(decode)), slots_(kChunksAheadPerThread * (helpers + 1)) {

@@ -28,7 +28,7 @@ class DecodeAhead {
   // else.
   using Decode = std::function<void(const trace::EventChunk&, trace::EventBatch& into)>;
 
-  DecodeAhead(const std::vector<trace::EventChunk>& chunks, Decode decode, unsigned helpers);
+  DecodeAhead(const std::vector<trace::EventChunk>& chunks, Decode decode, unsigned helpers = usual_helpers());
   ~DecodeAhead();
   DecodeAhead(const DecodeAhead&) = delete;
   DecodeAhead& operator=(const DecodeAhead&) = delete;
@@ -37,6 +37,8 @@ class DecodeAhead {
   const Item* next();
 
  private:
+  static unsigned usual_helpers();
+
   struct Slot {
     Item item;
     bool ready = false;

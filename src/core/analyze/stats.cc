@@ -4,7 +4,6 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "analyze/decode_ahead.h"
@@ -17,7 +16,6 @@ namespace kymo::analyze {
 namespace {
 
 // Adding up is several times faster than decoding, so a few helpers are enough for one consumer.
-constexpr unsigned kMaxHelpers = 5;
 
 // The time inside of the ranges of one track, by the number of the range around it plus 1: what is not self time. For
 // Nesting. Differences wrap.
@@ -138,10 +136,7 @@ class Computation {
 
 Statistics Computation::run() {
   result_.problems = reader_.problems();
-  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-  DecodeAhead chunks(
-      reader_.event_chunks(), [this](const auto& chunk, auto& into) { decode(chunk, into); },
-      std::min(cores - 1, kMaxHelpers));
+  DecodeAhead chunks(reader_.event_chunks(), [this](const auto& chunk, auto& into) { decode(chunk, into); });
   while (const DecodeAhead::Item* const item = chunks.next()) {
     if (item->error.empty()) {
       add(*item->chunk, item->batch);

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "analyze/decode_ahead.h"
 #include "analyze/losses.h"
@@ -223,12 +222,8 @@ Summary summarise(const trace::Reader& reader) {
 }
 
 std::vector<trace::Problem> all_problems(const trace::Reader& reader) {
-  constexpr unsigned kMaxHelpers = 5;
   std::vector<trace::Problem> problems = reader.problems();
-  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-  DecodeAhead chunks(
-      reader.event_chunks(), [&](const auto& chunk, auto& into) { reader.read(chunk, into); },
-      std::min(cores - 1, kMaxHelpers));
+  DecodeAhead chunks(reader.event_chunks(), [&](const auto& chunk, auto& into) { reader.read(chunk, into); });
   while (const DecodeAhead::Item* const item = chunks.next())
     if (!item->error.empty()) problems.push_back({item->chunk->offset, item->chunk->length, item->error});
   return problems;

@@ -9,7 +9,6 @@
 #include <set>
 #include <span>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "analyze/decode_ahead.h"
@@ -20,7 +19,6 @@
 namespace kymo::analyze {
 namespace {
 
-constexpr unsigned kMaxHelpers = 5;
 constexpr size_t kMaxSpans = size_t{1} << 24;
 constexpr int64_t kEarliest = std::numeric_limits<int64_t>::min() / 4,
                   kLatest = std::numeric_limits<int64_t>::max() / 4;
@@ -110,16 +108,12 @@ class Reading {
         chunks.push_back(chunk);
         numbers.push_back(static_cast<uint32_t>(&chunk - reader_.event_chunks().data()));
       }
-    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-    DecodeAhead decoded(
-        chunks,
-        [this](const auto& chunk, auto& into) {
-          const bool has_locks = !tracks_.at({chunk.writer, chunk.track}).locks.empty();
-          reader_.read(chunk, into,
-                       trace::kPoints | trace::kPointValues |
-                           (has_locks ? trace::kRangeTimes | trace::kRangeClasses | trace::kRangeValues : 0));
-        },
-        std::min(cores - 1, kMaxHelpers));
+    DecodeAhead decoded(chunks, [this](const auto& chunk, auto& into) {
+      const bool has_locks = !tracks_.at({chunk.writer, chunk.track}).locks.empty();
+      reader_.read(chunk, into,
+                   trace::kPoints | trace::kPointValues |
+                       (has_locks ? trace::kRangeTimes | trace::kRangeClasses | trace::kRangeValues : 0));
+    });
     while (const DecodeAhead::Item* const item = decoded.next())
       if (item->error.empty())
         read(*item->chunk, numbers[static_cast<size_t>(item->chunk - chunks.data())], item->batch);
@@ -432,7 +426,6 @@ ThreadsTogether together(const std::vector<ThreadStates>& threads) {
   for (size_t i = 0; i < changes.size(); ++i) {
     if (i != 0 && changes[i].time > changes[i - 1].time) {
       const uint64_t ns = between(changes[i - 1].time, changes[i].time);
-      if (now[kLiving] != 0) all.any_living_ns += ns;
       if (running != 0) all.any_running_ns += ns;
       if (preempted != 0) all.any_preempted_ns += ns;
       if (now[kLiving] != 0 && waiting == now[kLiving]) {

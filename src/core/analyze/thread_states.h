@@ -81,7 +81,6 @@ class StateTimes {
 
 // What the threads did at the same time.
 struct ThreadsTogether {
-  uint64_t any_living_ns = 0;
   uint64_t any_running_ns = 0;
   uint64_t any_preempted_ns = 0;
   uint64_t all_waiting_ns = 0;  // all threads that lived then

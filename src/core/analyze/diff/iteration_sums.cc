@@ -66,7 +66,6 @@ class Sums {
     const DeviceWork work = read_device_work(walk_);
     iterations_ = find_iterations(walk_, launching_track(work));
     IterationSums result;
-    result.whole_trace = iterations_.source == Iterations::Source::WholeTrace;
     result.iteration_name = iterations_.name;
     for (const Interval& one : iterations_.list) result.wall_ns.push_back(static_cast<double>(one.end - one.begin));
     if (iterations_.track) result.main_thread = walk_.tracks()[*iterations_.track].name();

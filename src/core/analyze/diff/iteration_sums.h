@@ -25,7 +25,6 @@ struct KeySums {
 struct IterationSums {
   std::vector<double> wall_ns;  // of each iteration
   std::vector<KeySums> keys;    // by name
-  bool whole_trace = false;     // no iterations were found: there is only one
   std::string iteration_name;
   std::string main_thread;
   uint64_t left_out = 0;                 // ranges without a key of their own: too many or too deep

@@ -178,7 +178,7 @@ class SnapshotWriter : public BlockVisitor {
   }
 
   void write_segments(size_t memory, SnapshotMemory& one) {
-    std::sort(one.left.begin(), one.left.end(), [](const Block& a, const Block& b) { return a.address < b.address; });
+    std::ranges::sort(one.left, {}, &Block::address);
     auto block = one.left.begin();
     for (const auto& [begin, area] : one.areas.all()) {
       const uint64_t end = area.end;

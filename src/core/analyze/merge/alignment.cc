@@ -81,8 +81,7 @@ Alignment align(std::vector<SharedMoment> moments, int64_t first, int64_t last) 
   result.moments = moments.size();
   if (moments.empty()) return result;
   thin_out(moments);
-  std::sort(moments.begin(), moments.end(),
-            [](const SharedMoment& a, const SharedMoment& b) { return a.other < b.other; });
+  std::ranges::sort(moments, {}, &SharedMoment::other);
   const SharedMoment middle = moments[moments.size() / 2];
   const int64_t offset = difference(middle.reference, middle.other);
   std::vector<Difference> differences;

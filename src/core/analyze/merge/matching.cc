@@ -60,8 +60,7 @@ class Shifts {
   Shift of(std::span<const std::pair<size_t, size_t>> pairs) {
     differences_.clear();
     for (const auto& [a, b] : pairs) differences_.push_back(difference_of(reference_[a], other_[b]));
-    std::sort(differences_.begin(), differences_.end(),
-              [](const Difference& a, const Difference& b) { return a.x < b.x; });
+    std::ranges::sort(differences_, {}, &Difference::x);
     return shift_of();
   }
 

@@ -77,8 +77,7 @@ class Devices {
       events[last.at].end = sum(last.ends_first, std::llround(mean));
     }
     all_.clear();
-    std::stable_sort(events.begin(), events.end(),
-                     [](const SharedEvent& a, const SharedEvent& b) { return a.end < b.end; });
+    std::ranges::stable_sort(events, {}, &SharedEvent::end);
     return events;
   }
 

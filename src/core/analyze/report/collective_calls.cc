@@ -342,7 +342,7 @@ class Calls {
     auto calls = read_nccl_calls();
     std::set<uint32_t> groups;
     for (auto& [track, list] : calls) {
-      std::sort(list.begin(), list.end(), [](const NcclCall& a, const NcclCall& b) { return a.time < b.time; });
+      std::ranges::sort(list, {}, &NcclCall::time);
       for (const NcclCall& call : list) groups.insert(call.group);
     }
     std::sort(outside_.begin(), outside_.end());
@@ -374,8 +374,7 @@ class Calls {
   }
 
   void number_calls() {
-    std::stable_sort(result_.rows.begin(), result_.rows.end(),
-                     [](const CollectiveCall& a, const CollectiveCall& b) { return a.begin < b.begin; });
+    std::ranges::stable_sort(result_.rows, {}, &CollectiveCall::begin);
     const std::vector<uint32_t> runs = iteration_runs(numbers_);
     std::map<std::tuple<bool, uint64_t, uint32_t, uint32_t, uint32_t, int64_t, Waiting>, uint32_t> counts;
     const auto count_of = [&](const CollectiveCall& call) -> uint32_t& {

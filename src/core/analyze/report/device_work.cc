@@ -252,8 +252,7 @@ DeviceWork read_device_work(EventWalk& walk) {
         }
       });
   for (Device& device : work.devices) {
-    std::sort(device.operations.begin(), device.operations.end(),
-              [](const DeviceOperation& a, const DeviceOperation& b) { return a.begin < b.begin; });
+    std::ranges::sort(device.operations, {}, &DeviceOperation::begin);
   }
   std::erase_if(work.devices, [](const Device& device) { return device.operations.empty(); });
   // If several calls have one correlation, the innermost is the launch: it begins last.

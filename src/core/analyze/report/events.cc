@@ -1,18 +1,13 @@
 #include "analyze/report/events.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "analyze/decode_ahead.h"
 #include "base/text.h"
 #include "trace/model.h"
 
 namespace kymo::analyze {
-namespace {
-
-constexpr unsigned kMaxHelpers = 5;
-
-}  // namespace
+namespace {}  // namespace
 
 std::string TrackOfTrace::name() const {
   const std::string process = trace::program_name(writer->origin.executable);
@@ -85,10 +80,8 @@ void EventWalk::each_backwards(unsigned parts, const std::function<bool(const Tr
 }
 
 void EventWalk::each(unsigned parts, const std::vector<trace::EventChunk>& chunks, const Visit& visit) {
-  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-  DecodeAhead ahead(
-      chunks, [&](const trace::EventChunk& chunk, trace::EventBatch& into) { reader_.read(chunk, into, parts); },
-      std::min(cores - 1, kMaxHelpers));
+  DecodeAhead ahead(chunks,
+                    [&](const trace::EventChunk& chunk, trace::EventBatch& into) { reader_.read(chunk, into, parts); });
   while (const DecodeAhead::Item* const item = ahead.next()) {
     if (!item->error.empty()) {
       damaged_.try_emplace(item->chunk->offset, trace::Problem{item->chunk->offset, item->chunk->length, item->error});

@@ -18,7 +18,16 @@ using trace::testing::TestRecorder;
 constexpr uint64_t kInterval = 1'000'000;
 constexpr uint32_t kStream = 1, kSecondStream = 2, kCounters = 1, kSensors = 2;
 enum Class : uint32_t { kCopyKernel = 1, kProduct, kTiny, kMemcpy };
-enum Counter : uint32_t { kActiveId = 1, kReadId, kWrittenId, kInstructionsId, kClockId = 1000, kReasonsId, kEnergyId, kErrorsId };
+enum Counter : uint32_t {
+  kActiveId = 1,
+  kReadId,
+  kWrittenId,
+  kInstructionsId,
+  kClockId = 1000,
+  kReasonsId,
+  kEnergyId,
+  kErrorsId
+};
 
 // A program with two streams on a GPU, and the counters of this GPU. Times are in microseconds.
 class GpuUseTest : public ::testing::Test {

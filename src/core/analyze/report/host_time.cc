@@ -1,6 +1,7 @@
 #include "analyze/report/host_time.h"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 
 #include "analyze/innermost.h"
@@ -150,8 +151,7 @@ HostTime rows_of(const TrackOfTrace& track, const TrackSums& sums) {
   for (uint32_t id = 0; id < sums.by_class.size(); ++id) add(id, sums.by_class[id]);
   for (const auto& [id, one] : sums.unusual) add(id, one);
   for (auto& [key, row] : rows) time.rows.push_back(std::move(row));
-  std::stable_sort(time.rows.begin(), time.rows.end(),
-                   [](const HostRow& a, const HostRow& b) { return a.self_ns > b.self_ns; });
+  std::ranges::stable_sort(time.rows, std::ranges::greater(), &HostRow::self_ns);
   const uint64_t all = sums.times->length();
   time.outside_ns = all - std::min(all, sums.covered);
   return time;

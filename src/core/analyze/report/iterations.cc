@@ -273,9 +273,7 @@ class Finder {
     return most == totals.end() ? std::nullopt : std::optional(most->first);
   }
 
-  static void sort(std::vector<Interval>& list) {
-    std::sort(list.begin(), list.end(), [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
-  }
+  static void sort(std::vector<Interval>& list) { std::ranges::sort(list, {}, &Interval::begin); }
 
   EventWalk& walk_;
   const std::set<trace::WriterId>& helpers_;

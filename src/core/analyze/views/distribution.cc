@@ -9,7 +9,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -148,7 +147,6 @@ namespace {
 
 using Match = NameFilter::Match;
 
-constexpr unsigned kMaxDecoders = 5;    // one consumer cannot use more
 constexpr size_t kUsualClasses = 4096;  // their counts are in a table
 constexpr size_t kMaxNames = 1 << 16;   // texts that are kept, of the ranges that match and of the others
 
@@ -260,10 +258,7 @@ class Search {
 Distributions Search::run(size_t max_buckets) {
   Distributions result;
   result.problems = reader_.problems();
-  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-  analyze::DecodeAhead chunks(
-      reader_.event_chunks(), [this](const auto& chunk, auto& into) { decode(chunk, into); },
-      std::min(cores - 1, kMaxDecoders));
+  analyze::DecodeAhead chunks(reader_.event_chunks(), [this](const auto& chunk, auto& into) { decode(chunk, into); });
   while (const analyze::DecodeAhead::Item* const item = chunks.next()) {
     Track& track = find_track(*item->chunk);
     if (track.process == nullptr || !item->error.empty()) {

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
@@ -225,8 +224,6 @@ class TrackPaths {
   uint64_t unfinished_ = 0, over_ = 0;
 };
 
-constexpr unsigned kMaxHelpers = 5;  // one consumer cannot use more
-
 // Adds the paths of a track to those of all.
 void add_track(MergedPaths& all, const PathOptions& options, const convert::Place& place, const TrackPaths& paths,
                double ns_per_tick) {
@@ -281,10 +278,8 @@ class Collection {
 
 Paths Collection::run() {
   result_.problems = reader_.problems();
-  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-  analyze::DecodeAhead chunks(
-      reader_.event_chunks(), [this](const auto& chunk, auto& into) { decode(chunk, into, options_.full_text); },
-      std::min(cores - 1, kMaxHelpers));
+  analyze::DecodeAhead chunks(reader_.event_chunks(),
+                              [this](const auto& chunk, auto& into) { decode(chunk, into, options_.full_text); });
   while (const analyze::DecodeAhead::Item* const item = chunks.next()) {
     const trace::EventChunk& chunk = *item->chunk;
     Track& track = find_track(chunk);

@@ -53,7 +53,8 @@ enum {
   KYMO_RECORD_PYTHON_UNKNOWN = 1004, /* the text of a version whose layout is not known */
 };
 
-/* The frames are struct kymo_python_frame (python_code/frames.h), with the identity of their code instead of its address. */
+/* The frames are struct kymo_python_frame (python_code/frames.h), with the identity of their code instead of its
+ * address. */
 struct kymo_python_begin {
   uint64_t interpreter_begin, interpreter_end; /* the native function of the interpreter */
   uint32_t frames, is_cut;

@@ -86,7 +86,7 @@ struct DebugInformation::Impl {
   std::unordered_map<Dwarf*, AddressRanges> units;
   std::unordered_map<const void*, AddressRanges> functions;  // by the address of the unit's own entry
 
-  std::unordered_map<Dwfl_Module*, SymbolTable> symbols;  // of modules with many symbols
+  std::unordered_map<Dwfl_Module*, SymbolTable> symbols;
   std::unordered_map<Dwfl_Module*, FunctionStarts> starts;
   std::unordered_map<Dwfl_Module*, PltStubs> stubs;
   FunctionNames names;
@@ -109,16 +109,9 @@ struct DebugInformation::Impl {
     return known->second;
   }
 
-  const char* symbol_name_at(Dwfl_Module* module, Dwarf_Addr address) {
-    if (SymbolTable::is_worth_while(module)) return symbols.try_emplace(module, module).first->second.at(address);
-    GElf_Off offset = 0;
-    GElf_Sym symbol;
-    return dwfl_module_addrinfo(module, address, &offset, &symbol, nullptr, nullptr, nullptr);
-  }
-
   // The name from the symbol table; empty if there is none.
   std::string symbol_at(Dwfl_Module* module, Dwarf_Addr address) {
-    const char* const name = symbol_name_at(module, address);
+    const char* const name = symbols.try_emplace(module, module).first->second.at(address);
     return name != nullptr ? demangled(std::string(without_copy_suffix(name)).c_str()) : std::string();
   }
 

@@ -254,11 +254,6 @@ Frame line_in(Dwarf_Die& unit, Dwarf_Addr address) {
 
 // ---- Symbol table --------------------------------------------------------------------------------------------------
 
-bool SymbolTable::is_worth_while(Dwfl_Module* module) {
-  constexpr int kMany = 1'000;
-  return dwfl_module_getsymtab(module) > kMany;
-}
-
 SymbolTable::SymbolTable(Dwfl_Module* module) {
   const int count = dwfl_module_getsymtab(module);
   for (int i = 0; i < count; ++i) {
@@ -284,8 +279,10 @@ SymbolTable::SymbolTable(Dwfl_Module* module) {
 const char* SymbolTable::at(uint64_t address) const {
   const auto after = std::ranges::upper_bound(symbols_, address, {}, &Symbol::begin);
   if (after == symbols_.begin()) return nullptr;
+  constexpr uint64_t kLongestWithoutSize = 4096;  // after it, assembler code has functions without symbols
   const Symbol& symbol = *(after - 1);
-  return symbol.end == symbol.begin || address < symbol.end ? symbol.name : nullptr;
+  const uint64_t end = symbol.end != symbol.begin ? symbol.end : symbol.begin + kLongestWithoutSize;
+  return address < end ? symbol.name : nullptr;
 }
 
 // ---- Unwind tables -------------------------------------------------------------------------------------------------

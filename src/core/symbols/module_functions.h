@@ -67,12 +67,9 @@ class SymbolTable {
   // The name of the function at this address; null: not found. Owned by the module, and valid as long as it.
   const char* at(uint64_t address) const;
 
-  // True if the module has enough symbols to make this faster.
-  static bool is_worth_while(Dwfl_Module* module);
-
  private:
   struct Symbol {
-    uint64_t begin, end;  // equal if its size is not known: it extends to the next symbol
+    uint64_t begin, end;  // equal if its size is not known
     const char* name;
     bool is_global;
   };

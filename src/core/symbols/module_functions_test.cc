@@ -12,13 +12,34 @@
 namespace kymo::symbols {
 namespace {
 
+// As assembler code has it: a function without a size, and others without a symbol after it.
+asm(".pushsection .text\n.globl kymo_test_without_size\nkymo_test_without_size:\n.skip 16384, 0\n.popsection");
+extern "C" const char kymo_test_without_size[];
+
+using Modules = std::unique_ptr<Dwfl, void (*)(Dwfl*)>;
+Modules modules_of_this_process() {
+  static const Dwfl_Callbacks lookup{dwfl_linux_proc_find_elf, dwfl_build_id_find_debuginfo, nullptr, nullptr};
+  Modules dwfl(dwfl_begin(&lookup), dwfl_end);
+  dwfl_report_begin(dwfl.get());
+  EXPECT_EQ(dwfl_linux_proc_report(dwfl.get(), getpid()), 0);
+  dwfl_report_end(dwfl.get(), nullptr, nullptr);
+  return dwfl;
+}
+
+TEST(SymbolTableTest, SymbolWithoutASizeIsNotTheNameOfCodeFarBehindIt) {
+  const Modules dwfl = modules_of_this_process();
+  const auto begin = reinterpret_cast<uintptr_t>(kymo_test_without_size);
+  Dwfl_Module* const module = dwfl_addrmodule(dwfl.get(), begin);
+  ASSERT_NE(module, nullptr);
+  const SymbolTable table(module);
+  ASSERT_NE(table.at(begin + 100), nullptr);
+  EXPECT_EQ(table.at(begin + 100), std::string_view("kymo_test_without_size"));
+  EXPECT_EQ(table.at(begin + 8192), nullptr);
+}
+
 // Looks up addresses all over the C library, both in the table and with libdw.
 TEST(SymbolTableTest, FindsTheSameSymbolsAsLibdw) {
-  const Dwfl_Callbacks lookup{dwfl_linux_proc_find_elf, dwfl_build_id_find_debuginfo, nullptr, nullptr};
-  const std::unique_ptr<Dwfl, void (*)(Dwfl*)> dwfl(dwfl_begin(&lookup), dwfl_end);
-  dwfl_report_begin(dwfl.get());
-  ASSERT_EQ(dwfl_linux_proc_report(dwfl.get(), getpid()), 0);
-  dwfl_report_end(dwfl.get(), nullptr, nullptr);
+  const Modules dwfl = modules_of_this_process();
   const auto inside = reinterpret_cast<uintptr_t>(&std::strtol) + 4;
   Dwfl_Module* const module = dwfl_addrmodule(dwfl.get(), inside);
   ASSERT_NE(module, nullptr);

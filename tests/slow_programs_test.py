@@ -254,7 +254,11 @@ class SlowProgramsTest(unittest.TestCase):
         stats = json.loads(self.run_words(BIN / "kymo", "stats", "run.kymo", "--by", "thread", "--json")[0])["rows"]
         timeline = json.loads(self.run_words(BIN / "kymo", "timeline", "run.kymo", "--json")[0])
         length, rows = timeline["to_ns"] - timeline["from_ns"], timeline["rows"]
-        for columns, state in (("busy_of_columns", "running_ns"), ("unknown_of_columns", "unknown_ns")):
+        for columns, state in (
+            ("busy_of_columns", "running_ns"),
+            ("ready_of_columns", "preempted_ns"),
+            ("unknown_of_columns", "unknown_ns"),
+        ):
             drawn = sum(sum(row[columns]) * length / timeline["columns"] for row in rows)
             right = sum(row[state] for row in stats)
             self.assertLessEqual(abs(drawn - right), 0.02 * right + 3_000_000 * len(rows), state)

@@ -3,6 +3,7 @@
 #include "analyze/losses.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "cli/command.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
 #include "trace/loss_words.h"
@@ -47,6 +48,22 @@ void Ledger::show(const std::string& file) const {
   if (shown < lines.size())
     print_error(
         base::format("{}… and {} more; 'kymo info --json' lists them all\n", name, count_text(lines.size() - shown)));
+}
+
+std::string Ledger::document(const std::string& file,
+                             const std::function<void(base::JsonWriter&)>& write_members) const {
+  base::JsonWriter json;
+  json.object([&] {
+    json.field("file", file);
+    write_members(json);
+    write(json);
+  });
+  return json.text();
+}
+
+int Ledger::finish(bool strict) const {
+  show();
+  return strict && !empty() ? kIncomplete : kDone;
 }
 
 void Ledger::write(base::JsonWriter& json) const {

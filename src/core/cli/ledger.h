@@ -5,6 +5,8 @@
 // makes it an error.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "analyze/losses.h"
@@ -29,6 +31,11 @@ class Ledger {
   // The members "losses", "problems" and "missing" of the object that is open. Losses have an entry for each track, and
   // the times of an entry are relative to the first event: negative if the loss was before it.
   void write(base::JsonWriter& json) const;
+
+  // What a command prints as JSON about a file: `write` adds the members between its name and this ledger.
+  std::string document(const std::string& file, const std::function<void(base::JsonWriter&)>& write_members) const;
+  // Shows it at the end of a command, and returns the exit code.
+  int finish(bool strict) const;
 
   uint64_t count(trace::LossCause cause) const;
 

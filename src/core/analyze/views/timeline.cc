@@ -9,7 +9,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -85,7 +84,7 @@ class TimelineTrack {
   const double column_ns_;
   const uint64_t shortest_block_;                     // ticks: a range that is shorter is not wide
   std::vector<double> busy_ns_;                       // by column
-  std::vector<double> unknown_ns_;                    // by column, of a sampled thread
+  std::vector<double> ready_ns_, unknown_ns_;         // by column, of a sampled thread
   std::vector<std::map<uint32_t, double>> named_ns_;  // by column, then name
   std::map<size_t, TimelineBlock> blocks_;            // by first column
   bool is_sampled_ = false;
@@ -227,6 +226,7 @@ void TimelineTrack::add_states(const analyze::ThreadStates& thread) {
   is_sampled_ = true;
   if (!thread.program.empty()) program_ = base::format("{} ({})", thread.program, thread.pid);
   thread_ = thread.name;
+  ready_ns_.resize(options_.columns);
   unknown_ns_.resize(options_.columns);
   std::ranges::fill(busy_ns_, 0);
   const auto time = [this](int64_t ns) {
@@ -236,7 +236,8 @@ void TimelineTrack::add_states(const analyze::ThreadStates& thread) {
   for (const analyze::StateSpan& span : thread.spans) {
     add_to(unknown_ns_, {time(known), time(span.begin)});
     known = span.end;
-    if (span.state == analyze::ThreadState::Running) add_busy({time(span.begin), time(span.end)});
+    if (span.state == analyze::ThreadState::Waiting) continue;
+    add_to(span.state == analyze::ThreadState::Running ? busy_ns_ : ready_ns_, {time(span.begin), time(span.end)});
   }
   add_to(unknown_ns_, {time(known), time(thread.end_ns)});
 }
@@ -280,6 +281,7 @@ TimelineRow TimelineTrack::row() const {
     const double share = std::min(1.0, busy_ns_[column] / column_ns_);
     row.columns.push_back(share);
     row.busy += share / static_cast<double>(options_.columns);
+    if (is_sampled_) row.ready.push_back(std::min(1.0, ready_ns_[column] / column_ns_));
     if (is_sampled_) row.unknown.push_back(std::min(1.0, unknown_ns_[column] / column_ns_));
     const auto& names = named_ns_[column];
     const auto most =
@@ -289,8 +291,6 @@ TimelineRow TimelineTrack::row() const {
   for (const auto& [first, block] : blocks_) row.blocks.push_back(block);
   return row;
 }
-
-constexpr unsigned kMaxTimelineHelpers = 5;
 
 class Builder {
  public:
@@ -461,10 +461,7 @@ void Builder::decode(const trace::EventChunk& chunk, trace::EventBatch& into) co
 }
 
 void Builder::add_decoded() {
-  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-  analyze::DecodeAhead chunks(
-      to_decode_, [this](const auto& chunk, auto& into) { decode(chunk, into); },
-      std::min(cores - 1, kMaxTimelineHelpers));
+  analyze::DecodeAhead chunks(to_decode_, [this](const auto& chunk, auto& into) { decode(chunk, into); });
   while (const analyze::DecodeAhead::Item* const item = chunks.next()) {
     if (!item->error.empty()) {
       report(*item->chunk, item->error);

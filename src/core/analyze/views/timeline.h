@@ -47,6 +47,7 @@ struct TimelineRow {
   double busy_ns = 0;                 // the time inside of ranges at the depth
   double busy = 0;                    // the same as a share of the whole time, 0 to 1
   std::vector<double> columns;        // the same for each column
+  std::vector<double> ready;          // of a sampled thread: others ran in this share of a column, and it could have
   std::vector<double> unknown;        // of a sampled thread: what it did in this share of a column is not known
   std::vector<std::string> names;     // for each column: the class with the most time in it; may be empty
   std::vector<TimelineBlock> blocks;  // by time; they do not overlap

@@ -67,7 +67,8 @@ TEST_F(TimelineTest, SampledThreadWithoutRangesIsBusyWhileItRuns) {
   samples.add_class(2, "on CPU", "cpu", {{"ns", trace::FieldType::UInt}});
   samples.add_class(3, "off CPU", "cpu", {{"ns", trace::FieldType::UInt}, {"preempted", trace::FieldType::Bool}});
   samples.point(1, 400, trace::PointKind::Sample, 2, 0, {int64_t{400}});
-  samples.point(2, 100, trace::PointKind::Sample, 3, 0, {int64_t{100}, int64_t{0}});
+  samples.point(2, 100, trace::PointKind::Sample, 3, 0, {int64_t{50}, int64_t{0}});
+  samples.point(2, 150, trace::PointKind::Sample, 3, 0, {int64_t{50}, int64_t{1}});
   samples.point(2, 400, trace::PointKind::Sample, 2, 0, {int64_t{300}});
   samples.close();
   const trace::Reader reader(path);
@@ -82,6 +83,8 @@ TEST_F(TimelineTest, SampledThreadWithoutRangesIsBusyWhileItRuns) {
   EXPECT_EQ(timeline.rows[1].track, "worker");
   EXPECT_TRUE(timeline.rows[1].is_sampled);
   EXPECT_EQ(timeline.rows[1].columns, (std::vector<double>{1, 0, 1, 1}));
+  EXPECT_EQ(timeline.rows[1].ready, (std::vector<double>{0, 0.5, 0, 0}));
+  EXPECT_TRUE(timeline.rows[0].ready.empty());
 }
 
 TEST_F(TimelineTest, SampledThreadThatWaitsInRangesIsNotBusy) {

@@ -38,7 +38,13 @@ std::string shade_of(double busy) {
   return busy <= 0.75 ? "▓" : "█";
 }
 
-constexpr double kUnknown = 0.5;  // of a column
+constexpr double kMost = 0.5;  // of a column
+
+// "·" and "?" are columns in which a sampled thread mostly could run while others did, or which are mostly not known.
+std::string column_of(const views::TimelineRow& row, size_t i) {
+  if (i < row.unknown.size() && row.unknown[i] > kMost) return "?";
+  return i < row.ready.size() && row.ready[i] > kMost ? "·" : shade_of(row.columns[i]);
+}
 
 // Each character of a name is one column.
 void put_text(Cells& cells, size_t at, const std::string& printable) {
@@ -120,8 +126,7 @@ TimelineLayout timeline_layout(size_t width, size_t longest) {
 
 std::string timeline_cells(const views::TimelineRow& row) {
   Cells cells;
-  for (size_t i = 0; i < row.columns.size(); ++i)
-    cells.push_back(i < row.unknown.size() && row.unknown[i] > kUnknown ? "?" : shade_of(row.columns[i]));
+  for (size_t i = 0; i < row.columns.size(); ++i) cells.push_back(column_of(row, i));
   std::vector<bool> in_block(cells.size());
   for (const views::TimelineBlock& block : row.blocks)
     std::fill(in_block.begin() + static_cast<ptrdiff_t>(block.first),
@@ -178,10 +183,14 @@ std::string timeline_text(const views::Timeline& timeline, const views::Timeline
     text += label_cell(std::string(kIndent, ' ') + base::printable(row.track), layout.label);
     text += base::format("{}{:4.0f} %\n", timeline_cells(row), 100 * row.busy);
   }
-  const bool has_unknown = std::ranges::any_of(order, [&](size_t index) {
-    return std::ranges::any_of(timeline.rows[index].unknown, [](double share) { return share > kUnknown; });
-  });
-  if (has_unknown) text += "?: not known, because records of the thread were lost, or timers sampled it\n";
+  const auto has = [&](std::vector<double> views::TimelineRow::*shares) {
+    return std::ranges::any_of(order, [&](size_t index) {
+      return std::ranges::any_of(timeline.rows[index].*shares, [](double share) { return share > kMost; });
+    });
+  };
+  if (has(&views::TimelineRow::ready)) text += "·: ready, but others ran\n";
+  if (has(&views::TimelineRow::unknown))
+    text += "?: not known, because records of the thread were lost, or timers sampled it\n";
   if (hidden != 0)
     text += base::format("({} not shown, which {} less busy: choose with --track)\n", count_of(hidden, "more track"),
                          hidden == 1 ? "is" : "are");
@@ -194,45 +203,36 @@ namespace {
 
 std::string as_json(const views::Timeline& timeline, const views::TimelineOptions& options, const std::string& path,
                     const Ledger& ledger) {
-  base::JsonWriter json;
-  json.begin_object();
-  json.field("file", path);
-  json.field("from_ns", options.from_ns);
-  json.field("to_ns", options.to_ns);
-  json.field("depth", options.depth);
-  json.field("columns", options.columns);
-  json.objects("rows", timeline.rows, [&](const views::TimelineRow& row) {
-    json.field("process", row.process);
-    json.field("track", row.track);
-    json.field("on_device", row.on_device);
-    json.field("sampled", row.is_sampled);
-    json.field("busy_ns", base::round_ns(row.busy_ns));
-    json.field("busy", row.busy);
-    json.begin_array("busy_of_columns");
-    for (const double busy : row.columns) json.value(busy);
-    json.end_array();
-    json.begin_array("unknown_of_columns");
-    for (const double unknown : row.unknown) json.value(unknown);
-    json.end_array();
-    json.begin_array("names_of_columns");
-    for (const std::string& name : row.names) json.value(name);
-    json.end_array();
-    json.objects("blocks", row.blocks, [&](const views::TimelineBlock& block) {
-      json.field("name", block.name);
-      json.field("first_column", block.first);
-      json.field("last_column", block.last);
-      json.field("unfinished", block.unfinished);
+  return ledger.document(path, [&](base::JsonWriter& json) {
+    json.field("from_ns", options.from_ns);
+    json.field("to_ns", options.to_ns);
+    json.field("depth", options.depth);
+    json.field("columns", options.columns);
+    json.objects("rows", timeline.rows, [&](const views::TimelineRow& row) {
+      json.field("process", row.process);
+      json.field("track", row.track);
+      json.field("on_device", row.on_device);
+      json.field("sampled", row.is_sampled);
+      json.field("busy_ns", base::round_ns(row.busy_ns));
+      json.field("busy", row.busy);
+      json.values("busy_of_columns", row.columns);
+      json.values("ready_of_columns", row.ready);
+      json.values("unknown_of_columns", row.unknown);
+      json.values("names_of_columns", row.names);
+      json.objects("blocks", row.blocks, [&](const views::TimelineBlock& block) {
+        json.field("name", block.name);
+        json.field("first_column", block.first);
+        json.field("last_column", block.last);
+        json.field("unfinished", block.unfinished);
+      });
+      json.objects("unfinished", row.unfinished, [&](const views::TimelineUnfinished& range) {
+        json.field("name", range.name);
+        json.field("begin_ns", range.begin_ns);
+        json.field("end_ns", range.end_ns);
+      });
     });
-    json.objects("unfinished", row.unfinished, [&](const views::TimelineUnfinished& range) {
-      json.field("name", range.name);
-      json.field("begin_ns", range.begin_ns);
-      json.field("end_ns", range.end_ns);
-    });
+    json.field("without_clock", timeline.without_clock);
   });
-  json.field("without_clock", timeline.without_clock);
-  ledger.write(json);
-  json.end_object();
-  return json.text();
 }
 
 // `kymo timeline`: the tracks of a trace as one screen of text.
@@ -278,7 +278,7 @@ int timeline(const Arguments& arguments) {
       "shade says how busy a column is (░ up to 25 %, ▒ 50 %, ▓ 75 %, █ more), and the number at the end how busy the\n"
       "track is. [name ] is one long range, [name > one that has not ended. A name without brackets stands on columns\n"
       "where ranges of this name have the most time. A sampled thread without ranges is busy while it runs on a\n"
-      "processor; ? is a column of which most is not known.\n"
+      "processor; · is a column in which it mostly could run, but others did, and ? one of which most is not known.\n"
       "Times count from the first event: 1.5s, 300ms. Negative times count from the end.",
       "kymo timeline run.kymo\nkymo timeline run.kymo --from 1s --to 1.2s --track 'worker*' --depth 1");
   line.argument("FILE", path, "the trace");
@@ -318,8 +318,7 @@ int timeline(const Arguments& arguments) {
   }
   const Ledger ledger(analyze::summarise(reader), strict ? analyze::all_problems(reader) : result.problems);
   if (json) print(as_json(result, options, path, ledger));
-  ledger.show();
-  return strict && !ledger.empty() ? kIncomplete : kDone;
+  return ledger.finish(strict);
 }
 
 }  // namespace kymo::cli

@@ -41,6 +41,14 @@ TEST(TimelineTextTest, BlockOfASampledThreadIsAWaitAndNotFull) {
   EXPECT_EQ(timeline_cells(row), "[wait ]█");
 }
 
+TEST(TimelineTextTest, SampledThreadThatCouldRunIsNotShownAsOneThatWaits) {
+  views::TimelineRow row = row_of({1, 0.1, 0, 0}, "");
+  row.is_sampled = true;
+  row.ready = {0, 0.9, 0, 0.2};
+  row.unknown = {0, 0, 0.8, 0};
+  EXPECT_EQ(timeline_cells(row), "█·? ");
+}
+
 TEST(TimelineTextTest, NamesCannotControlTheTerminal) {
   views::TimelineRow row = row_of(std::vector<double>(12, 1), "\x1b[2J");
   EXPECT_EQ(timeline_cells(row), "█\\x1b[2J████");

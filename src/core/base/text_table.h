@@ -1,7 +1,7 @@
 // Aligned columns of text under headings.
 //
-//   TextTable table({{"total", TextTable::Align::Right}, {"name"}});
-//   table.add({"1.20 s", "step {}"});
+//   TextTable table({"total", "count"}, {{"name"}});
+//   table.add({"1.20 s", "12", "step {}"});
 //   print(table.text());
 //
 // Cells are printable text (base/printable.h). A line never ends with spaces.
@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +41,15 @@ class TextTable {
   };
 
   explicit TextTable(std::vector<Column> columns = {}) : columns_(std::move(columns)) {}
+  TextTable(std::initializer_list<const char*> numbers, std::vector<Column> others)
+      : columns_(columns(numbers, std::move(others))) {}
+  // Columns of numbers, which are aligned to the right, before others.
+  static std::vector<Column> columns(std::initializer_list<const char*> numbers, std::vector<Column> others = {}) {
+    std::vector<Column> all;
+    for (const char* const heading : numbers) all.push_back({heading, Align::Right});
+    all.insert(all.end(), others.begin(), others.end());
+    return all;
+  }
 
   void add_column(Column column) { columns_.push_back(std::move(column)); }
   // Throws InvalidArgument if the number of cells is not the number of columns.

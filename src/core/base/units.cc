@@ -38,6 +38,10 @@ std::string count_of(uint64_t count, std::string_view one, std::string_view many
   return format("{} {}", count_text(count), many);
 }
 
+std::string percent_text(uint64_t part, uint64_t whole) {
+  return whole == 0 ? "" : format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
 std::string bytes_text(uint64_t bytes) {
   if (bytes < 1000) return format("{} B", bytes);
   double value = static_cast<double>(bytes);

@@ -12,5 +12,6 @@ using base::date_text;
 using base::duration_text;
 using base::number_text;
 using base::offset_text;
+using base::percent_text;
 
 }  // namespace kymo::cli

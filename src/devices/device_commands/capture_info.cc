@@ -21,13 +21,7 @@ std::string mean_text(const CallSummary& call) {
 }
 
 std::string calls_text(const CaptureFile& capture, const capture::Summary& summary) {
-  using Align = base::TextTable::Align;
-  base::TextTable table({{"calls", Align::Right},
-                         {"device time", Align::Right},
-                         {"mean", Align::Right},
-                         {"tensors", Align::Right},
-                         {"kernel"},
-                         {"shader"}});
+  base::TextTable table({"calls", "device time", "mean", "tensors"}, {{"kernel"}, {"shader"}});
   for (const CallSummary& call : summary.calls) {
     table.add({count_text(call.calls), call.timed_calls == 0 ? "-" : duration_text(call.device_ns), mean_text(call),
                bytes_text(call.tensor_bytes),

@@ -46,14 +46,7 @@ std::string ratio_text(const ReplayReport& report) {
 // A row for each kernel, or for each named operation; `rate` is its rate per second, in `unit`.
 std::string rows_text(std::span<const ReplayRow> rows, uint64_t runs, const char* unit, const char* noun,
                       double (ReplayRow::*rate)(uint64_t) const) {
-  using Align = base::TextTable::Align;
-  base::TextTable table({{"runs", Align::Right},
-                         {"min", Align::Right},
-                         {"median", Align::Right},
-                         {"p99", Align::Right},
-                         {"original", Align::Right},
-                         {unit, Align::Right},
-                         {noun}});
+  base::TextTable table({"runs", "min", "median", "p99", "original"}, {{unit, base::TextTable::Align::Right}, {noun}});
   for (const ReplayRow& row : rows) {
     const double known = (row.*rate)(runs);
     table.add({count_text(row.calls * runs), known_time(row.times, 0), known_time(row.times, 0.5),

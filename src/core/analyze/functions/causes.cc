@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analyze/functions/functions.h"
+#include "analyze/functions/thread_places.h"
 #include "analyze/memory/stacks.h"
 #include "base/text.h"
 #include "convert/places.h"
@@ -23,7 +24,6 @@ namespace {
 using memory::SampleStacks;
 using memory::StackId;
 
-constexpr int64_t kNearNs = 2'000'000;  // a thread that runs has a sample each millisecond
 constexpr uint64_t kShortestBurst = 5'000'000;
 constexpr size_t kFewestBursts = 3, kFewestWaits = 3;
 constexpr int kMostSteps = 64;  // from one holder of a lock to the one before it
@@ -226,8 +226,8 @@ class Finder {
     return one;
   }
 
-  // Backwards from a time of a thread, through the threads that ended its waits. Takes the waits that none of them
-  // ended.
+  // Backwards from a time of a thread, through the threads that ended its waits. Takes each wait, with its thread and
+  // whether another one ended it.
   template <typename Take>
   void walk_back(uint32_t thread, int64_t time, int64_t until, const Take& take) const {
     for (bool goes_on = true; goes_on && time > until;) {
@@ -236,8 +236,8 @@ class Finder {
       for (auto event = std::ranges::lower_bound(events, time, {}, &SeenEvent::begin); event != events.begin();) {
         if (--event; !event->is_wait || event->begin >= time) continue;
         goes_on = event->by != kNobody && event->woken < time;
+        take(thread, *event, goes_on, std::max(event->begin, until), std::min(event->end, time));
         if (goes_on) time = event->woken, thread = event->by;
-        take(thread, goes_on ? nullptr : &*event, std::max(event->begin, until), std::min(event->end, time));
         if (goes_on || event->begin <= until) break;
       }
     }
@@ -256,9 +256,9 @@ class Finder {
       while (i + 1 < pauses.size() &&
              pauses[i + 1].begin - pauses[i].end < (pauses[i].end - pauses[i].begin) / kShortRun)
         ++i;
-      const auto take = [&](uint32_t thread, const SeenEvent* wait, int64_t from, int64_t to) {
-        if (wait == nullptr) return;
-        const SeenStack& where = stack(wait->stack);
+      const auto take = [&](uint32_t thread, const SeenEvent& wait, bool goes_on, int64_t from, int64_t to) {
+        if (goes_on) return;
+        const SeenStack& where = stack(wait.stack);
         Sum& sum = sums[{where.function, threads_[thread].name, where.action}];
         sum.count += 1;
         sum.ns += length(from, to);
@@ -270,27 +270,6 @@ class Finder {
       result_.waiting.push_back({function, thread, sum.ns, std::string(action), sum.count});
     }
     std::ranges::stable_sort(result_.waiting, std::ranges::greater(), &analyze::SampledFunctions::Function::ns);
-  }
-
-  // Where a thread was from one time to another. Where it runs is where it is at the next sample, or if that is far
-  // away, at the next or the last record that is near. No stack: not known.
-  template <typename Take>
-  void each_place(uint32_t number, int64_t begin, int64_t end, const Take& take) const {
-    const std::vector<SeenEvent>& events = threads_[number].events;
-    auto next = std::ranges::lower_bound(events, begin, {}, &SeenEvent::begin);
-    if (next != events.begin() && std::prev(next)->end > begin) --next;
-    StackId last = 0;
-    const auto add_until = [&](StackId where, int64_t until, bool waits = false) {
-      if (until <= begin) return;
-      take(where, begin, until, waits);
-      begin = until;
-    };
-    for (; next != events.end() && next->begin < end; ++next) {
-      add_until(!next->is_wait || next->begin - begin <= kNearNs ? next->stack : 0, next->begin);
-      add_until(last = next->stack, std::min(next->end, end), next->is_wait);
-    }
-    if (next != events.end() && !next->is_wait && next->begin - end <= kNearNs) last = next->stack;
-    add_until(end - begin <= kNearNs ? last : 0, end);
   }
 
   // How long a thread that does not wait ran: it may have been ready while others ran.
@@ -365,8 +344,8 @@ class Finder {
       while (before != events.begin() && own == nullptr && std::prev(before)->end > wait.begin)
         if (--before; waits_for_lock(*before)) own = &*before;
       const int64_t since = own != nullptr ? std::clamp(own->end, wait.begin, until) : wait.begin;
-      each_place(holder, since, until, [&](StackId where, int64_t from, int64_t to, bool) {
-        lock.holding[{threads_[holder].name, stack(where).function}] += length(from, to);
+      each_place(events, since, until, [&](const SeenEvent* where, int64_t from, int64_t to) {
+        lock.holding[{threads_[holder].name, stack(where == nullptr ? 0 : where->stack).function}] += length(from, to);
       });
       if (own == nullptr) return;
       holder = own->by;
@@ -437,12 +416,14 @@ class Finder {
       const SeenStack& where = stack(event.stack);
       if (!is_for_work(where.action)) continue;
       if (!where.function.empty()) own[where.function] += length(event.begin, event.woken);
-      each_place(event.by, event.begin, event.woken, [&](StackId id, int64_t from, int64_t to, bool waits) {
-        if (id == 0) return;
+      const auto add = [&](const SeenEvent* at, int64_t from, int64_t to) {
+        if (at == nullptr || at->stack == 0) return;
+        const bool waits = at->is_wait && from >= at->begin;
         const uint64_t ns = waits ? length(from, to) : running(event.by, from, to);
-        meanwhile[{stack(id).function, stack(id).action}] += ns;
+        meanwhile[{stack(at->stack).function, stack(at->stack).action}] += ns;
         limit.ready_ns += length(from, to) - std::min(ns, length(from, to));
-      });
+      };
+      each_place(threads_[event.by].events, event.begin, event.woken, add);
     }
     limit.waiting_function = largest(own);
     const auto most = std::ranges::max_element(meanwhile, {}, [](const auto& one) { return one.second; });
@@ -453,16 +434,20 @@ class Finder {
     return limit;
   }
 
-  // Backwards from the end of the thread that lives longest.
+  // Backwards from the end of the thread that lives longest: those that waited for others. Not those that only did what
+  // the thread that then waited for them had asked for.
   std::unordered_set<uint32_t> threads_of_path() const {
     std::unordered_set<uint32_t> found;
     const auto last = std::ranges::max_element(threads_, {}, [](const SeenThread& one) {
       return one.states == nullptr ? uint64_t{0} : one.states->life_ns();
     });
     if (last == threads_.end() || last->states == nullptr) return found;
-    const auto thread = static_cast<uint32_t>(last - threads_.begin());
-    found.insert(thread);
-    walk_back(thread, last->states->end_ns, INT64_MIN, [&](uint32_t one, auto...) { found.insert(one); });
+    uint32_t asking = kNobody;
+    walk_back(static_cast<uint32_t>(last - threads_.begin()), last->states->end_ns, INT64_MIN,
+              [&](uint32_t thread, const SeenEvent& wait, bool goes_on, auto...) {
+                if (goes_on && wait.by != asking) found.insert(thread);
+                if (goes_on) asking = thread;
+              });
     return found;
   }
 
@@ -505,7 +490,8 @@ class Finder {
       const uint64_t ns = event.is_wait ? length(event.begin, event.end) : static_cast<uint64_t>(thread.period_ns);
       const uint64_t begin = std::exchange(now, now + ns);
       const SeenStack& where = stack(event.stack);
-      if (where.functions.empty()) continue;  // not known: it may be inside of any of them
+      if (event.is_wait && event.stack == 0) ++count;  // none of the functions goes on for sure
+      if (where.functions.empty()) continue;           // not known: it may be inside of any of them
       ++count;
       for (const uint32_t function : where.functions) {
         if (function >= all.size()) all.resize(function + size_t{1});

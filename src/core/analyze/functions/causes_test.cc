@@ -224,6 +224,16 @@ TEST_F(CausesTest, ConsumerThatWaitsIsNotTheSlowerSide) {
   EXPECT_EQ(limit.function_ns, 40 * kMs);
 }
 
+TEST_F(CausesTest, ThreadThatIsAskedForSomethingIsNoConsumer) {
+  for (uint64_t i = 0; i < 5; ++i) {
+    run(kSecond, 10 * i, 10 * i + 9, {"main", "compute"});
+    wait(kSecond, 10 * i + 9, 10 * i + 10, {"main", "collect", "pthread_cond_wait"}, kFirst);
+    wait(kFirst, 10 * i, 10 * i + 9, {"serve", "pthread_cond_wait"}, kSecond);
+  }
+  run(kSecond, 50, 52, {"main"});
+  EXPECT_EQ(find().limit.by, "");
+}
+
 TEST_F(CausesTest, SlowerSideThatIsReadyDoesNotRun) {
   for (uint64_t i = 0; i < 5; ++i) {
     const int64_t node = stack(kSecond, {"produce"});
@@ -301,6 +311,19 @@ TEST_F(CausesTest, FunctionThatIsSometimesLongHasNoBursts) {
     time += 60 + length;
   }
   EXPECT_EQ(find().bursts.function, "");
+}
+
+TEST_F(CausesTest, FunctionDoesNotGoOnInAWaitWithoutAStack) {
+  for (uint64_t time = 0; time < 1'000; time += 100) {
+    for (uint64_t i = 0; i < 6; ++i) {
+      run(kFirst, time + 4 * i, time + 4 * i + 3, {"main", "step"});
+      recorder_.point(kFirst, (time + 4 * i + 3) * kMs, PointKind::Sample, kCauseWait, 0,
+                      {static_cast<int64_t>(kMs), int64_t{0}, int64_t{0}});
+    }
+    wait(kFirst, time + 25, time + 43, {"main", "rest", "nanosleep"});
+    run(kFirst, time + 43, time + 83, {"main"});
+  }
+  EXPECT_EQ(find().bursts.function, "rest");
 }
 
 TEST_F(CausesTest, FunctionThatIsSometimesShortHasNoBursts) {

@@ -307,6 +307,16 @@ std::vector<SampledInstruction> count_instructions(Samples& samples, const std::
   return all;
 }
 
+std::vector<OwnFunction> own_functions(Samples& samples) {
+  std::map<std::string, uint64_t> sums;
+  for (const auto& [stack, sum] : sums_of_stacks(samples))
+    sums[own_function(frames_of(samples, stack, Inlines::Fold))] += sum.ns;
+  std::vector<OwnFunction> all;
+  for (const auto& [function, ns] : sums) all.push_back({function, ns});
+  std::ranges::stable_sort(all, std::ranges::greater(), &OwnFunction::ns);
+  return all;
+}
+
 std::vector<std::string> function_names(Samples& samples) {
   std::set<std::string> names;
   for (const auto& [stack, sum] : sums_of_stacks(samples))
@@ -401,13 +411,6 @@ CallTree call_tree(Samples& samples, const CallTreeOptions& options) {
     for (const uint32_t child : inside) left.push_back({child, next.depth + 1, row});
   }
   return tree;
-}
-
-std::optional<FunctionTable> functions_on_cpu(const trace::Reader& reader) {
-  if (!has_samples(reader)) return std::nullopt;
-  Samples samples = read_samples(reader);
-  if (samples.samples == 0) return std::nullopt;
-  return count_functions(samples);
 }
 
 views::Paths paths_of_samples(Samples& samples, const views::PathOptions& options) {

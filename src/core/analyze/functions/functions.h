@@ -70,6 +70,13 @@ struct SampledInstruction {
 };
 std::vector<SampledInstruction> count_instructions(Samples& samples, const std::string& name);
 
+// The time of the program's own functions, each with that in the libraries that it calls. Most first.
+struct OwnFunction {
+  std::string function;
+  uint64_t ns = 0;
+};
+std::vector<OwnFunction> own_functions(Samples& samples);
+
 // All functions on the stacks of samples, without those whose names are not known.
 std::vector<std::string> function_names(Samples& samples);
 
@@ -114,9 +121,6 @@ struct CallTreeOptions {
 };
 
 CallTree call_tree(Samples& samples, const CallTreeOptions& options);
-
-// All functions that used the CPU. Nothing if the trace has no samples.
-std::optional<FunctionTable> functions_on_cpu(const trace::Reader& reader);
 
 // The samples of a trace as paths for a flame graph: process, thread, the innermost range, functions.
 views::Paths paths_of_samples(Samples& samples, const views::PathOptions& options = {});

@@ -128,7 +128,7 @@ TEST_F(FunctionsTest, LinesHaveTheTimeThatTheyRanAndWaited) {
   for (const int64_t one : {17, 17, 18}) sample(kMain, 10, one);
   recorder_->point(kMain, 20, PointKind::Sample, kWait, 0, {int64_t{5'000'000}, int64_t{0}, int64_t{18}});
   recorder_->point(kMain, 30, PointKind::Sample, kWait, 0, {int64_t{9'000'000}, int64_t{1}, int64_t{17}});  // preempted
-  Samples samples = read(), waits = read_samples(trace::Reader(folder_ / "run.kymo"), What::Waits, false);
+  Samples samples = read(), waits = read_samples(trace::Reader(folder_ / "run.kymo"), What::Waits);
   FunctionTable lines = count_lines(samples);
   add_waits(lines, count_lines(waits));
   std::vector<std::string> rows;
@@ -280,16 +280,16 @@ TEST_F(FunctionsTest, TimeOffTheCpuIsSummedUp) {
   EXPECT_EQ(table.preempted_ns, 100u);
 }
 
-TEST_F(FunctionsTest, WaitAndTheTimeUntilItsThreadRanAgainAreOneWait) {
+TEST_F(FunctionsTest, TimeUntilAThreadRanAgainIsNoWait) {
   node(kMain, 16, kComplete, 0x1101);
   recorder_->point(kMain, 20, PointKind::Sample, kWait, 0, {int64_t{100}, int64_t{0}, int64_t{16}});
   recorder_->point(kMain, 120, PointKind::Sample, kWait, 0, {int64_t{5}, int64_t{1}, int64_t{16}});
   recorder_->point(kMain, 200, PointKind::Sample, kWait, 0, {int64_t{50}, int64_t{0}, int64_t{16}});
   read();
-  Samples waits = read_samples(trace::Reader(folder_ / "run.kymo"), What::Waits, true);
+  Samples waits = read_samples(trace::Reader(folder_ / "run.kymo"), What::Waits);
   const FunctionTable by_wait = count_functions(waits);
   EXPECT_EQ(by_wait.samples, 2u);
-  EXPECT_EQ(by_wait.time_ns, 155u);
+  EXPECT_EQ(by_wait.time_ns, 150u);
 }
 
 TEST(OwnFunctionTest, WaitInAThreadWithAnInlinedFunctionBelongsToItsFunctionObject) {
@@ -328,10 +328,10 @@ TEST_F(FunctionsTest, WaitsAreTimeAndPageFaultsAreCounted) {
   EXPECT_EQ(counts(count_functions(cpu)), (Counts{{"lib.so+0x101", {1, 1}}}));
   EXPECT_EQ(count_functions(cpu).off_ns, 180u);
   const FunctionTable by_wait = count_functions(waits);
-  EXPECT_EQ(counts(by_wait), (Counts{{"lib.so+0x101", {1, 2}}, {"lib.so+0x201", {1, 1}}, {"(no stack)", {1, 1}}}));
-  EXPECT_EQ(by_wait.time_ns, by_wait.off_ns);
-  EXPECT_EQ(by_wait.time_ns, 180u);
-  EXPECT_EQ(by_wait.samples, 3u);
+  EXPECT_EQ(counts(by_wait), (Counts{{"lib.so+0x101", {0, 1}}, {"lib.so+0x201", {1, 1}}, {"(no stack)", {1, 1}}}));
+  EXPECT_EQ(by_wait.time_ns, by_wait.off_ns - by_wait.preempted_ns);
+  EXPECT_EQ(by_wait.time_ns, 130u);
+  EXPECT_EQ(by_wait.samples, 2u);
   EXPECT_EQ(by_wait.without_stack, 1u);
   EXPECT_EQ(by_wait.rows[0].function, "lib.so+0x201");
   EXPECT_EQ(by_wait.rows[0].self_ns, 100u);
@@ -534,7 +534,7 @@ TEST_F(FunctionsTest, SamplesInRangesWithANameAreAtAnyDepth) {
                                                   {"outer ?", 4}, {"inn*", 1},     {"outer 5", 0}, {"*", 4}};
   const trace::Reader reader(folder_ / "run.kymo");
   for (const auto& [name, count] : counts) {
-    Samples samples = read_samples(reader, What::Cpu, true, name);
+    Samples samples = read_samples(reader, What::Cpu, name);
     const FunctionTable table = count_functions(samples);
     EXPECT_EQ(table.samples, count) << name;
     EXPECT_EQ(table.threads, count != 0 ? 1u : 0u) << name;
@@ -543,7 +543,7 @@ TEST_F(FunctionsTest, SamplesInRangesWithANameAreAtAnyDepth) {
     EXPECT_TRUE(samples.has_part) << name;
   }
   for (const char* const name : {"outer", "outer 6", "inner 3"}) {
-    const Samples samples = read_samples(reader, What::Cpu, true, name);
+    const Samples samples = read_samples(reader, What::Cpu, name);
     EXPECT_FALSE(samples.has_part) << name;
     EXPECT_EQ(samples.samples, 0u) << name;
   }

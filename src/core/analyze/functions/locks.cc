@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "analyze/functions/functions.h"
+#include "analyze/functions/thread_places.h"
 #include "analyze/memory/stacks.h"
 #include "base/text.h"
 #include "convert/places.h"
@@ -94,7 +95,6 @@ class Reading {
     std::map<ThreadKey, uint64_t> threads;  // that wait
   };
   static constexpr uint32_t kNoLock = UINT32_MAX;
-  static constexpr int64_t kNearNs = 2'000'000;  // a thread that runs has a sample each millisecond
 
   static bool has_waits(const trace::WriterInfo& writer) {
     return std::ranges::any_of(writer.classes,
@@ -237,8 +237,7 @@ class Reading {
     }
   }
 
-  // Where a holder was from one time to another. Where it runs is where it is at the next sample, or if there is none,
-  // at the next or the last record if that is near.
+  // Where a holder was from one time to another. While it waits for the same lock, that is not known.
   void add_places(uint32_t number, const ThreadKey& holder, int64_t begin, const std::vector<Piece>& pieces) {
     if (pieces.empty()) return;
     std::map<std::pair<ThreadKey, StackId>, uint64_t>& holding = locks_[number].holding;
@@ -254,17 +253,9 @@ class Reading {
     const int64_t end = pieces.back().end;
     const auto found = threads_.find(holder);
     if (holder.second == 0 || found == threads_.end()) return add_until(0, end);
-    const std::vector<Event>& events = found->second.events;
-    auto next = std::ranges::lower_bound(events, begin, {}, &Event::begin);
-    if (next != events.begin() && std::prev(next)->end > begin) --next;
-    StackId last = 0;
-    for (; next != events.end() && next->begin < end; ++next) {
-      const bool is_sample = next->begin == next->end;
-      last = next->lock != number ? next->stack : 0;
-      add_until(is_sample || next->begin - begin <= kNearNs ? last : 0, next->begin);
-      add_until(last, std::min(next->end, end));
-    }
-    add_until(end - begin <= kNearNs ? last : 0, end);
+    each_place(found->second.events, begin, end, [&](const Event* where, int64_t, int64_t to) {
+      add_until(where != nullptr && where->lock != number ? where->stack : 0, to);
+    });
   }
 
   WaitedLocks finish() {

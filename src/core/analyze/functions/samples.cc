@@ -117,8 +117,7 @@ class RangeVisitor : public convert::EventVisitor {
 
 class Reading {
  public:
-  Reading(const trace::Reader& reader, What what, bool with_preempted, const std::string& range)
-      : reader_(reader), with_preempted_(with_preempted), wanted_(range) {
+  Reading(const trace::Reader& reader, What what, const std::string& range) : reader_(reader), wanted_(range) {
     result_.what = what;
     result_.is_part = !range.empty();
     result_.places = std::make_unique<convert::Places>(reader);
@@ -209,7 +208,7 @@ class Reading {
         break;
       case What::Waits:
         if (taken.kind != SampleStacks::Kind::OffCpu) break;
-        if (!taken.is_preempted || (with_preempted_ && taken.has_stack)) return taken.ns;
+        if (!taken.is_preempted) return taken.ns;
         break;
       case What::PageFaults:
         if (taken.kind == SampleStacks::Kind::PageFault) return taken.count;
@@ -327,7 +326,6 @@ class Reading {
   }
 
   const trace::Reader& reader_;
-  const bool with_preempted_;
   const std::string wanted_;  // the name of the ranges whose samples are counted; empty: all are
   Samples result_;
   SampleStacks stacks_{*result_.stacks, reader_};
@@ -356,8 +354,8 @@ bool was_requested(const trace::Reader& reader, What what) {
   });
 }
 
-Samples read_samples(const trace::Reader& reader, What what, bool with_preempted, const std::string& range) {
-  return Reading(reader, what, with_preempted, range).run();
+Samples read_samples(const trace::Reader& reader, What what, const std::string& range) {
+  return Reading(reader, what, range).run();
 }
 
 }  // namespace kymo::functions

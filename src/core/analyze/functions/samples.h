@@ -20,7 +20,7 @@ namespace kymo::functions {
 // What is counted. Only the first is in every trace with samples.
 enum class What : uint8_t {
   Cpu,         // time on a processor
-  Waits,       // time off the processors; often only a part of the waits has a stack
+  Waits,       // time off the processors, until the thread could run; often only a part of the waits has a stack
   PageFaults,  // their number
 };
 
@@ -63,11 +63,9 @@ bool has_samples(const trace::WriterInfo& writer);
 // True if a recorder was asked for stacks of this kind, also if there were none.
 bool was_requested(const trace::Reader& reader, What what);
 
-// Never throws for a damaged trace. Waits are counted only if stacks of them were recorded. Of Waits: whether the times
-// in which a thread could have run count too; those without a stack never do. With a range, only samples inside of a
-// range with this name, at any depth, are counted: the name of a row of kymo stats ("step {}"), a text ("step 7"), or a
-// pattern (base/wildcard.h).
-Samples read_samples(const trace::Reader& reader, What what = What::Cpu, bool with_preempted = true,
-                     const std::string& range = {});
+// Never throws for a damaged trace. Waits are counted only if stacks of them were recorded, and without the times in
+// which a thread could have run. With a range, only samples inside of a range with this name, at any depth, are
+// counted: the name of a row of kymo stats ("step {}"), a text ("step 7"), or a pattern (base/wildcard.h).
+Samples read_samples(const trace::Reader& reader, What what = What::Cpu, const std::string& range = {});
 
 }  // namespace kymo::functions

@@ -22,10 +22,6 @@ constexpr const char* kFunction = "function";
 constexpr uint64_t kLongestPause = 20'000;  // nanoseconds that a device may need between two operations
 constexpr uint64_t kSmallestEnd = 10;       // a tenth of the window
 
-std::string percent(uint64_t part, uint64_t whole) {
-  return whole == 0 ? "0 %" : base::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
-
 uint64_t between(int64_t from, int64_t to) {
   return to > from ? static_cast<uint64_t>(to) - static_cast<uint64_t>(from) : 0;
 }
@@ -120,9 +116,9 @@ class Search {
 
   // "12.3 % of the iterations"
   std::string share(uint64_t ns) const {
-    return percent(ns, report_.window_ns) + (!report_.is_of_iterations()           ? " of the time"
-                                             : report_.iterations.list.size() == 1 ? " of the iteration"
-                                                                                   : " of the iterations");
+    return base::percent_text(ns, report_.window_ns) + (!report_.is_of_iterations()           ? " of the time"
+                                                        : report_.iterations.list.size() == 1 ? " of the iteration"
+                                                                                              : " of the iterations");
   }
   std::string after_begin(int64_t time) const { return "+" + duration_text(between(report_.first_ns, time)); }
   std::string timeline(int64_t begin, int64_t end) const {
@@ -365,7 +361,7 @@ class Search {
                        base::format("{} computes for {}. The kernel with the most time, {}, has {}. Twice as fast, it "
                                     "would save {}",
                                     device.name, share(device.time.compute_ns), shown(largest->name, kWidestName / 2),
-                                    percent(largest->total_ns, report_.window_ns),
+                                    base::percent_text(largest->total_ns, report_.window_ns),
                                     half <= alone ? "half of that" : "only the time in which nothing else runs"));
     if (one.saves_ns == 0) one.ns = 0;
     rows(device, WorkKind::Compute, one);
@@ -454,7 +450,7 @@ class Search {
     if (!lock.function.empty()) text += base::format(", in {}", shown(lock.function));
     if (!lock.holder_function.empty())
       text += base::format(", which {} held in {} for {} of it", holders(), shown(lock.holder_function),
-                           percent(lock.held_ns, lock.ns));
+                           base::percent_text(lock.held_ns, lock.ns));
     return text;
   }
   // "worker 2 and 3 other threads"
@@ -475,13 +471,14 @@ class Search {
     Finding& one = add("lock", std::min(lock.ns, report_.window_ns),
                        lock.unfinished != 0 ? 0 : std::min(lock.saves_ns(), report_.window_ns),
                        lock_text() + ". Hold it for less time, or divide what it protects");
-    one.evidence.push_back(base::format(
-        "{} of a {}{}, longest {}{}", lock.count == 1 ? "one wait" : base::format("{} waits", lock.count), lock.kind,
-        lock.unfinished == 0 ? "" : base::format(", of which {} did not end", lock.unfinished),
-        duration_text(lock.longest_ns),
-        lock.holder_function.empty() ? std::string("; where the lock was held is not known")
-                                     : base::format("; {} held it in {} for {} of the time", holders(),
-                                                    shown(lock.holder_function), percent(lock.held_ns, lock.ns))));
+    one.evidence.push_back(
+        base::format("{} of a {}{}, longest {}{}", lock.count == 1 ? "one wait" : base::format("{} waits", lock.count),
+                     lock.kind, lock.unfinished == 0 ? "" : base::format(", of which {} did not end", lock.unfinished),
+                     duration_text(lock.longest_ns),
+                     lock.holder_function.empty()
+                         ? std::string("; where the lock was held is not known")
+                         : base::format("; {} held it in {} for {} of the time", holders(), shown(lock.holder_function),
+                                        base::percent_text(lock.held_ns, lock.ns))));
     one.evidence.push_back(base::format("one thread waits for it for {} of {}", duration_text(lock.longest_thread_ns),
                                         duration_text(report_.window_ns)));
     if (lock.maybe_ns != 0)
@@ -534,6 +531,13 @@ class Search {
     one.command = "kymo stats FILE --callees " + pattern(bursts.function);
   }
 
+  // --with waits needs no rights.
+  const char* record_waits() const {
+    return report_.not_recorded.empty()         ? "the functions that wait: kymo record --sample-waits"
+           : report_.functions.is_lock_recorded ? "the functions that wait: kymo record as root"
+                                                : "what the threads wait for: kymo record --with waits, or as root";
+  }
+
   // Nothing of the program can go on.
   void all_wait() {
     const uint64_t ns = report_.together.all_waiting_ns;
@@ -542,20 +546,26 @@ class Search {
     std::string text =
         base::format("{} for {}: {}", is_one ? report_.main_thread + " waits" : "All threads wait at the same time",
                      duration_text(ns), share(ns));
-    const auto most = functions.waiting.begin();
-    uint64_t most_ns = 0;
+    const auto has_name = [](const SampledFunctions::Function& row) { return !row.name.empty(); };
+    const auto most = std::ranges::find_if(functions.waiting, has_name);
+    uint64_t most_ns = 0, named_ns = 0;
     bool is_one_of_many = false;
     for (const SampledFunctions::Function& row : functions.waiting) {
-      if (row.name != most->name || row.action != most->action) continue;
+      if (has_name(row)) named_ns += row.ns;
+      if (!has_name(row) || row.name != most->name || row.action != most->action) continue;
       most_ns += row.ns;
       is_one_of_many = is_one_of_many || row.thread != most->thread;
     }
-    const bool is_known = most_ns >= ns / 2 && most_ns != 0 && !most->name.empty();
-    if (is_known)
+    constexpr uint64_t kEnough = 10;  // a tenth of the time
+    const bool is_certain = most_ns >= ns / 2,
+               is_known = most_ns != 0 && (is_certain || (most_ns >= named_ns / 2 && named_ns >= ns / kEnough));
+    if (is_known) {
       text += is_one ? base::format(", mostly in {}{}", shown(most->name), where_it(most->action))
                      : base::format(", mostly while {} is in {}{}",
                                     is_one_of_many ? "one of several threads" : most->thread, shown(most->name),
                                     where_it(most->action));
+      if (!is_certain) text += ", as far as stacks are known";
+    }
     Finding& one = add(kWaiting, ns, ns, std::move(text));
     one.evidence.push_back(base::format("{} for {} of {}", is_one ? "it runs" : "at least one thread runs",
                                         duration_text(report_.together.any_running_ns),
@@ -566,12 +576,12 @@ class Search {
                                           row.name.empty() ? ", with no recorded stack," : " in " + shown(row.name),
                                           duration_text(row.ns), times(row.count)));
     }
-    const bool is_complete = std::ranges::none_of(functions.waiting, [](const auto& row) { return row.name.empty(); });
+    const bool is_complete = std::ranges::all_of(functions.waiting, has_name);
     one.command = functions.has_wait_stacks ? "kymo stats FILE --by wait" : "kymo stats FILE --by thread";
     if (is_known && most->action == "waits for input")
       one.record = "who sends the input: record that program too, with --pid if it runs already";
     else if (!functions.has_wait_stacks || !is_complete)
-      one.record = "the functions that wait: kymo record --sample-waits";
+      one.record = record_waits();
     name_losses(one);
   }
 
@@ -583,15 +593,21 @@ class Search {
     uint64_t cpu_ns = lost;
     for (const ThreadStates& thread : report_.threads) cpu_ns += thread.running_ns;
     const uint64_t ns = std::min(functions.front().ns, report_.together.any_running_ns);
-    Finding& one = add(kFunction, ns, is_cpu_lost() ? 0 : ns / 2,
-                       base::format("{} uses {}{} of the {}CPU time itself. Twice as fast, it would save half of that",
-                                    shown(functions.front().name), lost > 0 ? "at least " : "",
-                                    percent(std::min(functions.front().ns, cpu_ns), cpu_ns),
-                                    lost == 0 && is_cpu_lost() ? "known " : ""));
+    Finding& one =
+        add(kFunction, ns, is_cpu_lost() ? 0 : ns / 2,
+            base::format(
+                "{} uses {}{} of the {}CPU time, itself and in libraries. Twice as fast, it would save half of that",
+                shown(functions.front().name), lost > 0 ? "at least " : "",
+                base::percent_text(std::min(functions.front().ns, cpu_ns), cpu_ns),
+                lost == 0 && is_cpu_lost() ? "known " : ""));
     for (size_t i = 0; i < std::min(kRows, functions.size()); ++i)
       one.evidence.push_back(
           base::format("{} of CPU time in {}", duration_text(functions[i].ns), shown(functions[i].name)));
     one.command = "kymo stats FILE --by function";
+    // What is not the CPU time may be the cause.
+    uint64_t unknown_ns = 0;
+    for (const ThreadStates& thread : report_.threads) unknown_ns += thread.unknown_ns;
+    if (!report_.not_recorded.empty() && unknown_ns > cpu_ns) one.record = record_waits();
     name_losses(one);
   }
 
@@ -631,7 +647,7 @@ class Search {
                            together.most_running == 1 ? "one runs" : base::format("{} run", together.most_running));
     Finding& one = add("ready", together.any_preempted_ns, together.any_preempted_ns,
                        base::format("{}: threads are ready but do not run for {} of the time that they could", who,
-                                    percent(ready, wanted)));
+                                    base::percent_text(ready, wanted)));
     std::vector<const ThreadStates*> most;
     for (const ThreadStates& thread : report_.threads) most.push_back(&thread);
     std::stable_sort(most.begin(), most.end(),
@@ -654,10 +670,10 @@ class Search {
                        base::format("Some iterations take longer than most{}: with the median time in all of them, {} "
                                     "of their time would be saved",
                                     longer.name.empty() ? "" : ", because of \"" + shown(longer.name) + "\"",
-                                    percent(ns, report_.window_ns)));
+                                    base::percent_text(ns, report_.window_ns)));
     if (!longer.name.empty())
       one.evidence.push_back(base::format("{} explains {} of what {} of {} iterations take longer: {} each",
-                                          shown(longer.name), percent(longer.explained_ns, longer.more_ns),
+                                          shown(longer.name), base::percent_text(longer.explained_ns, longer.more_ns),
                                           longer.count, report_.iterations.list.size(),
                                           duration_text(longer.explained_ns / longer.count)));
     const Interval& slowest = report_.iterations.list[report_.longest_iteration];

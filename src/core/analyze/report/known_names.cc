@@ -31,8 +31,7 @@ bool is_in(const List& list, std::string_view word) {
   return std::find(std::begin(list), std::end(list), word) != std::end(list);
 }
 
-}  // namespace
-
+// In lower case: "cudaStreamSynchronize" has cuda, stream and synchronize.
 std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> words(1);
   char before = ' ';
@@ -46,6 +45,8 @@ std::vector<std::string> words_of(std::string_view name) {
   if (words.back().empty()) words.pop_back();
   return words;
 }
+
+}  // namespace
 
 bool is_profiler_cost(std::string_view category, std::string_view name) {
   if (is_in(kCostCategories, category) || is_in(kCostNames, name)) return true;

@@ -1,14 +1,9 @@
 // What names and categories say about ranges of the host. The lists are in one place, so that every finding agrees.
 #pragma once
 
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace kymo::analyze {
-
-// The words of a name in lower case: "cudaStreamSynchronize" has cuda, stream and synchronize.
-std::vector<std::string> words_of(std::string_view name);
 
 // A profiler's own work inside the program: Kymo's, and what PyTorch, CUPTI and Nsight Systems record about themselves.
 // It is never work of the program.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <map>
 #include <unordered_map>
 
@@ -56,8 +57,7 @@ std::vector<OperationRow> operation_rows(const EventWalk& walk, const Device& de
   }
   std::vector<OperationRow> all;
   for (auto& [name, row] : rows) all.push_back(std::move(row));
-  std::stable_sort(all.begin(), all.end(),
-                   [](const OperationRow& a, const OperationRow& b) { return a.total_ns > b.total_ns; });
+  std::ranges::stable_sort(all, std::ranges::greater(), &OperationRow::total_ns);
   return all;
 }
 
@@ -103,7 +103,7 @@ void merge(std::vector<HostRow>& into, const std::vector<HostRow>& rows) {
       same->longest_ns = std::max(same->longest_ns, row.longest_ns);
     }
   }
-  std::stable_sort(into.begin(), into.end(), [](const HostRow& a, const HostRow& b) { return a.self_ns > b.self_ns; });
+  std::ranges::stable_sort(into, std::ranges::greater(), &HostRow::self_ns);
 }
 
 // What is known of one device, from its gaps.
@@ -492,7 +492,6 @@ Report make_report(const trace::Reader& reader, const SampledFunctions* function
     report.longer = find_longer(walk, work, report, main_track);
   report.gpus = gpu_use(walk, work, window);
   report.stalls = gpu_stalls(walk);
-  if (report.gpus.empty()) report.clocks = clock_rates(walk, window);  // else they are among the sensors
   report.out_of_memory = find_out_of_memory(walk);
   report.findings = findings_of(report);
   report.problems = walk.problems();

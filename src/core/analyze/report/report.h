@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "analyze/report/arrivals.h"
-#include "analyze/report/clock_rates.h"
 #include "analyze/report/device_work.h"
 #include "analyze/report/gpu_stalls.h"
 #include "analyze/report/gpu_use.h"
@@ -99,7 +98,7 @@ struct SampledFunctions {
   std::map<std::string, uint64_t> cpu_by_range;  // CPU time by the innermost range
   uint64_t lost_cpu_ns = 0;                      // CPU time without samples, because records were lost
   uint64_t unknown_ns = 0;                       // for so long, threads may have run or not, because records were lost
-  std::vector<Function> running;                 // CPU time in the function itself, most first
+  std::vector<Function> running;                 // CPU time in functions of the program and libraries, most first
   std::vector<Function> waiting;                 // why all threads wait, most first; no name: not known
   uint64_t stacked_ns = 0;                       // of all waits: those that have a stack
   // The lock for which threads waited the longest.
@@ -179,9 +178,8 @@ struct Report {
   Arrivals arrivals;                            // of the ranks of a merged trace
   std::vector<DeviceReport> devices;            // busiest first
   std::vector<ShapeRow> shapes;                 // operations of the main thread by the shapes of their inputs
-  std::vector<ClockRate> clocks;                // frequencies, if the trace has such counters
   std::vector<GpuUse> gpus;                     // what the counters of GPUs say, if they were recorded
-  std::vector<KernelStalls> stalls;  // by the most samples
+  std::vector<KernelStalls> stalls;             // by the most samples
   std::string not_recorded;                     // what the sampler could not see, and why; empty: it saw all
   uint64_t device_operations_left_out = 0;
   std::vector<Finding> findings;         // at most three

@@ -93,8 +93,7 @@ int cut(const Arguments& arguments) {
   print(base::format("{}: {} in {}\n", base::printable(output), count_of(summary.events(), "event"),
                      duration_text(summary.duration_ns)));
   const Ledger ledger(summary, reader.problems());
-  ledger.show();
-  return strict && !ledger.empty() ? kIncomplete : kDone;
+  return ledger.finish(strict);
 }
 
 }  // namespace kymo::cli

@@ -64,8 +64,7 @@ int export_command(const Arguments& arguments) {
     throw options::UsageError("export", base::format("{}; a table may end in .parquet", error.what()));
   }
   const Ledger ledger(analyze::summarise(reader), problems);
-  ledger.show();
-  return strict && !ledger.empty() ? kIncomplete : kDone;
+  return ledger.finish(strict);
 }
 
 }  // namespace kymo::cli

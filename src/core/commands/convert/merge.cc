@@ -25,7 +25,6 @@ namespace {
 
 using analyze::AlignedBy;
 using analyze::Rank;
-using Align = base::TextTable::Align;
 
 const char* text_of(AlignedBy by) {
   switch (by) {
@@ -46,8 +45,7 @@ const char* text_of(AlignedBy by) {
 }
 
 std::string text_of(const std::vector<Rank>& ranks) {
-  base::TextTable clocks(
-      {{"offset", Align::Right}, {"drift", Align::Right}, {"error", Align::Right}, {"by"}, {"trace"}});
+  base::TextTable clocks({"offset", "drift", "error"}, {{"by"}, {"trace"}});
   for (const Rank& rank : ranks) {
     const bool is_estimated = rank.by == AlignedBy::Collectives || rank.by == AlignedBy::Marks;
     clocks.add({rank.system_clock_offset_ns ? offset_text(*rank.system_clock_offset_ns) : "",
@@ -67,8 +65,7 @@ std::string text_of(const std::vector<Rank>& ranks) {
   const bool are_all = std::all_of(ranks.begin(), ranks.end(), [](const Rank& rank) { return rank.is_certain(); });
   text += base::format("\n{} that all traces{} have: who arrived last, and what it cost the others\n",
                        count_of(collectives, "event"), are_all ? "" : " with a sure clock");
-  base::TextTable stragglers(
-      {{"last", Align::Right}, {"others waited", Align::Right}, {"waited itself", Align::Right}, {"trace"}});
+  base::TextTable stragglers({"last", "others waited", "waited itself"}, {{"trace"}});
   std::vector<const Rank*> order;
   for (const Rank& rank : ranks)
     if (rank.collectives != 0) order.push_back(&rank);

@@ -88,8 +88,7 @@ int import_command(const Arguments& arguments) {
                      count_of(paths.size(), "file")));
   const trace::Reader reader(output);
   const Ledger ledger(analyze::summarise(reader), reader.problems());
-  ledger.show();
-  return strict && !ledger.empty() ? kIncomplete : kDone;
+  return ledger.finish(strict);
 }
 
 }  // namespace kymo::cli

@@ -34,7 +34,6 @@ namespace {
 using functions::FunctionRow;
 using functions::FunctionTable;
 using functions::What;
-using Align = base::TextTable::Align;
 
 struct Options {
   std::string path, function;
@@ -124,12 +123,7 @@ std::string text_of(const Section& section, Sources& sources) {
     for (uint32_t line = row.line - std::min(row.line - 1, kAround); line <= std::min(last, row.line + kAround); ++line)
       lines.try_emplace(line, nullptr);
   for (const FunctionRow& row : section.rows) lines[row.line] = &row;
-  base::TextTable table({{"self", Align::Right},
-                         {"samples", Align::Right},
-                         {"total", Align::Right},
-                         {"waiting", Align::Right},
-                         {"line", Align::Right},
-                         {"source"}});
+  base::TextTable table({"self", "samples", "total", "waiting", "line"}, {{"source"}});
   uint32_t before = lines.begin()->first - 1;
   for (const auto& [line, row] : lines) {
     if (line != before + 1) table.add({"", "", "", "", "…", ""});
@@ -252,7 +246,7 @@ std::vector<Code> disassembled(const std::vector<functions::SampledInstruction>&
 std::string instructions_as_text(const std::vector<Code>& codes, Sources& sources) {
   std::string text;
   for (const Code& code : codes) {
-    base::TextTable table({{"self", Align::Right}, {"samples", Align::Right}, {"address", Align::Right}, {"code"}});
+    base::TextTable table({"self", "samples", "address"}, {{"code"}});
     std::pair<std::string, uint32_t> place;
     for (const Instruction& one : code.instructions) {
       if (std::pair now(one.file, one.line); now != place) {
@@ -310,7 +304,7 @@ int annotate(const Arguments& arguments) {
   {
     const ReadProgress progress(reader, "reading " + options.path);
     samples = functions::read_samples(reader);
-    functions::Samples waits = functions::read_samples(reader, What::Waits, false);
+    functions::Samples waits = functions::read_samples(reader, What::Waits);
     table = functions::count_lines_of(samples, options.function);
     functions::add_waits(table, functions::count_lines_of(waits, options.function));
   }
@@ -319,23 +313,18 @@ int annotate(const Arguments& arguments) {
   const analyze::Summary summary = analyze::summarise(reader);
   const Ledger ledger(summary, samples.problems);
   Sources sources(summary.begin_realtime_ns);
-  base::JsonWriter json;
-  json.begin_object();
-  json.field("file", options.path);
-  std::string text;
   if (options.as_instructions) {
     const auto sampled = functions::count_instructions(samples, options.function);  // which the codes refer to
     const std::vector<Code> codes = disassembled(sampled, options.function);
-    options.json ? write_instructions(json, codes) : void(text = instructions_as_text(codes, sources));
+    print(options.json ? ledger.document(options.path, [&](base::JsonWriter& json) { write_instructions(json, codes); })
+                       : instructions_as_text(codes, sources));
   } else {
     const std::vector<Section> sections = annotated(table, options.function, sources);
-    options.json ? write_lines(json, sections, sources) : void(text = lines_as_text(sections, sources));
+    print(options.json
+              ? ledger.document(options.path, [&](base::JsonWriter& json) { write_lines(json, sections, sources); })
+              : lines_as_text(sections, sources));
   }
-  ledger.write(json);
-  json.end_object();
-  print(options.json ? json.text() : text);
-  ledger.show();
-  return options.strict && !ledger.empty() ? kIncomplete : kDone;
+  return ledger.finish(options.strict);
 }
 
 }  // namespace kymo::cli

@@ -23,12 +23,14 @@ namespace {
 using functions::CallTree;
 using functions::What;
 
-// The rows to show: the largest ones, or those with a share of at least 1 %. With a row, all rows around it are shown.
+// The rows to show: the largest ones, or those with at least 1 % of the tree. With a row, all rows around it are shown.
 std::vector<bool> shown_rows(const CallTree& tree, size_t top) {
   constexpr uint64_t kLeastShare = 100;
   std::vector<bool> is_shown(tree.rows.size());
   if (top == 0) {
-    for (size_t i = 0; i < tree.rows.size(); ++i) is_shown[i] = tree.rows[i].total_ns >= tree.time_ns / kLeastShare;
+    uint64_t all_ns = 0;
+    for (const CallTree::Row& row : tree.rows) all_ns += row.depth == 0 ? row.total_ns : 0;
+    for (size_t i = 0; i < tree.rows.size(); ++i) is_shown[i] = tree.rows[i].total_ns >= all_ns / kLeastShare;
     return is_shown;
   }
   std::vector<size_t> largest(tree.rows.size());
@@ -38,12 +40,7 @@ std::vector<bool> shown_rows(const CallTree& tree, size_t top) {
   return is_shown;
 }
 
-std::string share_text(uint64_t part, uint64_t all) {
-  return all == 0 ? "" : base::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(all));
-}
-
 std::string as_text(const CallTree& tree, const FunctionOptions& options) {
-  using Align = base::TextTable::Align;
   const bool has_self = *options.tree != CallTree::Shape::Callers;
   base::TextTable::Column name{"function"};
   if (!options.full_text)
@@ -51,11 +48,8 @@ std::string as_text(const CallTree& tree, const FunctionOptions& options) {
       const size_t indent = std::min(text.find_first_not_of(' '), text.size());
       return std::string(indent, ' ') + symbols::short_name(text.substr(indent), width > indent ? width - indent : 1);
     };
-  std::vector<base::TextTable::Column> columns{{"total", Align::Right}, {"", Align::Right}};
-  if (has_self) columns.push_back({"self", Align::Right});
-  columns.push_back({"module"});
-  columns.push_back(name);
-  base::TextTable table(columns);
+  base::TextTable table(has_self ? base::TextTable::columns({"total", "", "self"}, {{"module"}, name})
+                                 : base::TextTable::columns({"total", ""}, {{"module"}, name}));
   const std::vector<bool> is_shown = shown_rows(tree, options.top);
   const auto amount = [&](uint64_t of) {
     return options.what == What::PageFaults ? count_text(of) : duration_text(of);
@@ -68,7 +62,7 @@ std::string as_text(const CallTree& tree, const FunctionOptions& options) {
       ++hidden;
       continue;
     }
-    std::vector<std::string> cells{amount(row.total_ns), share_text(row.total_ns, tree.time_ns)};
+    std::vector<std::string> cells{amount(row.total_ns), percent_text(row.total_ns, tree.time_ns)};
     if (has_self) cells.push_back(row.self_ns == 0 ? "" : amount(row.self_ns));
     cells.push_back(base::printable(row.module.substr(row.module.rfind('/') + 1)));
     cells.push_back(std::string(row.depth, ' ') +
@@ -83,29 +77,20 @@ std::string as_text(const CallTree& tree, const FunctionOptions& options) {
 }
 
 std::string as_json(const CallTree& tree, const FunctionOptions& options, const Ledger& ledger) {
-  base::JsonWriter json;
-  json.begin_object();
-  json.field("file", options.path);
-  json.begin_array("calls");
-  for (size_t i = 0; i < tree.rows.size(); ++i) {
-    const CallTree::Row& row = tree.rows[i];
-    json.begin_object();
-    json.field("function", row.function);
-    json.field("module", row.module);
-    json.field("depth", row.depth);
-    if (row.depth != 0) json.field("parent", row.parent);
-    json.field("samples", row.samples);
-    json.field(options.what == What::PageFaults ? "total_faults" : "total_ns", row.total_ns);
-    if (*options.tree != CallTree::Shape::Callers)
-      json.field(options.what == What::PageFaults ? "self_faults" : "self_ns", row.self_ns);
-    json.end_object();
-  }
-  json.end_array();
-  json.field("samples", tree.samples);
-  json.field(options.what == What::PageFaults ? "faults" : "time_ns", tree.time_ns);
-  ledger.write(json);
-  json.end_object();
-  return json.text();
+  return ledger.document(options.path, [&](base::JsonWriter& json) {
+    json.objects("calls", tree.rows, [&](const CallTree::Row& row) {
+      json.field("function", row.function);
+      json.field("module", row.module);
+      json.field("depth", row.depth);
+      if (row.depth != 0) json.field("parent", row.parent);
+      json.field("samples", row.samples);
+      json.field(options.what == What::PageFaults ? "total_faults" : "total_ns", row.total_ns);
+      if (*options.tree != CallTree::Shape::Callers)
+        json.field(options.what == What::PageFaults ? "self_faults" : "self_ns", row.self_ns);
+    });
+    json.field("samples", tree.samples);
+    json.field(options.what == What::PageFaults ? "faults" : "time_ns", tree.time_ns);
+  });
 }
 
 }  // namespace
@@ -126,8 +111,7 @@ int show_call_tree(const trace::Reader& reader, const FunctionOptions& options) 
     print(base::format("{}\n", nothing_text(options.what, functions::was_requested(reader, options.what))));
   else
     print(as_text(tree, options));
-  ledger.show();
-  return options.strict && !ledger.empty() ? kIncomplete : kDone;
+  return ledger.finish(options.strict);
 }
 
 }  // namespace kymo::cli

@@ -121,7 +121,7 @@ struct Side {
 
 // Of a run as a whole.
 analyze::IterationSums function_sums(const trace::Reader& reader, functions::What what) {
-  functions::Samples samples = functions::read_samples(reader, what, false);
+  functions::Samples samples = functions::read_samples(reader, what);
   const functions::FunctionTable table = functions::count_functions(samples);
   std::map<std::string, double> by_name;  // of all modules
   for (const functions::FunctionRow& row : table.rows)
@@ -206,16 +206,12 @@ std::vector<std::string> cells(const DiffRow& row, double iteration_ns) {
 }
 
 const std::vector<base::TextTable::Column>& columns() {
-  static const std::vector<base::TextTable::Column> all = {{"change"},
-                                                           {"shift", Align::Right},
-                                                           {"95 % interval", Align::Right},
-                                                           {"of itself", Align::Right},
-                                                           {"of iteration", Align::Right},
-                                                           {"median A", Align::Right},
-                                                           {"median B", Align::Right},
-                                                           {"delta", Align::Right},
-                                                           {"q", Align::Right},
-                                                           {"path"}};
+  static const auto all = [] {
+    auto made = base::TextTable::columns(
+        {"shift", "95 % interval", "of itself", "of iteration", "median A", "median B", "delta", "q"}, {{"path"}});
+    made.insert(made.begin(), {"change"});
+    return made;
+  }();
   return all;
 }
 
@@ -332,7 +328,7 @@ std::string functions_text(const Diff& diff, std::string_view heading, bool all)
 std::string gpu_text(const GpuMeans& a, const GpuMeans& b, bool all) {
   constexpr double kWorthALook = 0.05;
   constexpr size_t kKernels = 8;
-  base::TextTable table({{"A", Align::Right}, {"B", Align::Right}, {"change", Align::Right}, {"counter"}, {"kernel"}});
+  base::TextTable table({"A", "B", "change"}, {{"counter"}, {"kernel"}});
   size_t rows = 0;
   const auto add = [&](const auto& of_a, const auto& of_b, const std::string& kernel) {
     for (const auto& [name, mean] : of_a) {
@@ -409,16 +405,8 @@ void write_diff(base::JsonWriter& json, const Diff& diff) {
   json.field("a", diff.replicates_a);
   json.field("b", diff.replicates_b);
   json.field("enough", diff.enough);
-  json.begin_object("iteration");
-  write_row(json, diff.iteration);
-  json.end_object();
-  json.begin_array("rows");
-  for (const DiffRow& row : diff.rows) {
-    json.begin_object();
-    write_row(json, row);
-    json.end_object();
-  }
-  json.end_array();
+  json.object("iteration", [&] { write_row(json, diff.iteration); });
+  json.objects("rows", diff.rows, [&](const DiffRow& row) { write_row(json, row); });
 }
 
 std::string json_of(const Diff& diff, std::optional<int> exit_code, const std::vector<std::string>* notes,
@@ -427,16 +415,9 @@ std::string json_of(const Diff& diff, std::optional<int> exit_code, const std::v
   json.begin_object();
   write_diff(json, diff);
   for (const auto& [name, one] : {std::pair("functions", &functions.cpu), std::pair("waits", &functions.waits)}) {
-    if (!*one) continue;
-    json.begin_object(name);
-    write_diff(json, **one);
-    json.end_object();
+    if (*one) json.object(name, [&] { write_diff(json, **one); });
   }
-  if (notes != nullptr) {
-    json.begin_array("notes");
-    for (const std::string& line : *notes) json.value(line);
-    json.end_array();
-  }
+  if (notes != nullptr) json.values("notes", *notes);
   if (exit_code) json.field("exit_code", *exit_code);
   json.end_object();
   return json.text();

@@ -43,31 +43,23 @@ constexpr const char* kKindNames[] = {"all", "process", "track", "range", "work"
 
 std::string as_json(const views::Paths& paths, const std::string& path, const std::string& before,
                     const Ledger& ledger) {
-  base::JsonWriter json;
-  json.begin_object();
-  json.field("file", path);
-  if (paths.is_compared) json.field("compared_to", before);
-  json.begin_array("frames");
-  for (const views::PathFrame& frame : paths.frames) {
-    json.begin_object();
-    json.field("name", frame.name);
-    json.field("kind", kKindNames[static_cast<size_t>(frame.kind)]);
-    json.field("depth", frame.depth);
-    json.field("count", frame.count);
-    json.field("total_ns", frame.total_ns);
-    json.field("self_ns", frame.self_ns);
-    if (paths.is_compared) {
-      json.field("before_total_ns", frame.before_total_ns);
-      json.field("before_self_ns", frame.before_self_ns);
-    }
-    json.end_object();
-  }
-  json.end_array();
-  json.field("unfinished", paths.unfinished);
-  json.field("over_limit", paths.over_limit);
-  ledger.write(json);
-  json.end_object();
-  return json.text();
+  return ledger.document(path, [&](base::JsonWriter& json) {
+    if (paths.is_compared) json.field("compared_to", before);
+    json.objects("frames", paths.frames, [&](const views::PathFrame& frame) {
+      json.field("name", frame.name);
+      json.field("kind", kKindNames[static_cast<size_t>(frame.kind)]);
+      json.field("depth", frame.depth);
+      json.field("count", frame.count);
+      json.field("total_ns", frame.total_ns);
+      json.field("self_ns", frame.self_ns);
+      if (paths.is_compared) {
+        json.field("before_total_ns", frame.before_total_ns);
+        json.field("before_self_ns", frame.before_self_ns);
+      }
+    });
+    json.field("unfinished", paths.unfinished);
+    json.field("over_limit", paths.over_limit);
+  });
 }
 
 // The output is opened first, so that a file that cannot be written is reported before the trace is read.
@@ -179,8 +171,7 @@ int flame(const Arguments& arguments) {
     say(base::format("{} beyond the limits of {} paths and {} levels: their time is counted in the range around them",
                      count_of(paths.over_limit, "range is", "ranges are"), count_text(options.max_paths),
                      count_text(options.max_depth)));
-  ledger.show();
-  return strict && !ledger.empty() ? kIncomplete : kDone;
+  return ledger.finish(strict);
 }
 
 }  // namespace kymo::cli

@@ -58,7 +58,6 @@ std::string histogram_bar(uint64_t count, uint64_t largest, size_t width) {
 }
 
 std::string buckets_text(const Distribution& row, size_t columns) {
-  using Align = base::TextTable::Align;
   uint64_t largest = 0;
   size_t numbers = 0;  // the width of the columns before the bar
   for (const views::DurationBucket& bucket : row.buckets) {
@@ -68,7 +67,7 @@ std::string buckets_text(const Distribution& row, size_t columns) {
   }
   constexpr size_t kGaps = 6;  // two spaces after each of the three columns
   const size_t width = std::clamp(columns - std::min(columns, numbers + kGaps + 2), kNarrowestBar, kWidestBar);
-  base::TextTable table({{"from", Align::Right}, {"to", Align::Right}, {"count", Align::Right}, {""}});
+  base::TextTable table({"from", "to", "count"}, {{""}});
   for (const views::DurationBucket& bucket : row.buckets)
     table.add({duration_text(bucket.from_ns), duration_text(bucket.to_ns), count_text(bucket.count),
                histogram_bar(bucket.count, largest, width)});
@@ -114,43 +113,35 @@ std::string as_text(const Distributions& found, const std::string& pattern) {
 
 std::string as_json(const Distributions& found, const std::string& path, const std::string& pattern,
                     const Ledger& ledger) {
-  base::JsonWriter json;
-  json.begin_object();
-  json.field("file", path);
-  json.field("pattern", pattern);
-  json.begin_array("names");
-  for (const auto& [name, count] : found.names) {
-    json.begin_object();
-    json.field("name", name);
-    json.field("count", count);
-    json.end_object();
-  }
-  json.end_array();
-  json.objects("distributions", found.places, [&](const Distribution& row) {
-    json.field("place", place_text(row.place));
-    json.field("count", row.count);
-    json.field("unfinished", row.unfinished);
-    if (row.count != 0) {
-      json.field("total_ns", row.total_ns);
-      json.field("min_ns", row.min_ns);
-      json.field("p50_ns", row.p50_ns);
-      json.field("p90_ns", row.p90_ns);
-      json.field("p99_ns", row.p99_ns);
-      json.field("max_ns", row.max_ns);
-      if (row.approximate) {
-        json.field("approximate", true);  // the quantiles and the buckets
-        json.field("relative_error", row.relative_error);
+  return ledger.document(path, [&](base::JsonWriter& json) {
+    json.field("pattern", pattern);
+    json.objects("names", found.names, [&](const auto& one) {
+      json.field("name", one.first);
+      json.field("count", one.second);
+    });
+    json.objects("distributions", found.places, [&](const Distribution& row) {
+      json.field("place", place_text(row.place));
+      json.field("count", row.count);
+      json.field("unfinished", row.unfinished);
+      if (row.count != 0) {
+        json.field("total_ns", row.total_ns);
+        json.field("min_ns", row.min_ns);
+        json.field("p50_ns", row.p50_ns);
+        json.field("p90_ns", row.p90_ns);
+        json.field("p99_ns", row.p99_ns);
+        json.field("max_ns", row.max_ns);
+        if (row.approximate) {
+          json.field("approximate", true);  // the quantiles and the buckets
+          json.field("relative_error", row.relative_error);
+        }
       }
-    }
-    json.objects("buckets", row.buckets, [&](const views::DurationBucket& bucket) {
-      json.field("from_ns", bucket.from_ns);
-      json.field("to_ns", bucket.to_ns);
-      json.field("count", bucket.count);
+      json.objects("buckets", row.buckets, [&](const views::DurationBucket& bucket) {
+        json.field("from_ns", bucket.from_ns);
+        json.field("to_ns", bucket.to_ns);
+        json.field("count", bucket.count);
+      });
     });
   });
-  ledger.write(json);
-  json.end_object();
-  return json.text();
 }
 
 [[noreturn]] void refuse_name(const Distributions& found, const std::string& path, const std::string& pattern) {
@@ -190,8 +181,7 @@ int hist(const Arguments& arguments) {
     refuse_name(found, path, pattern);
   }
   print(json ? as_json(found, path, pattern, ledger) : as_text(found, pattern));
-  ledger.show();
-  return strict && !ledger.empty() ? kIncomplete : kDone;
+  return ledger.finish(strict);
 }
 
 }  // namespace kymo::cli

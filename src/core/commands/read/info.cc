@@ -137,15 +137,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ProcessSummary& 
 }
 
 base::TextTable tracks_of(const ProcessSummary& process, const Summary& summary) {
-  using Align = base::TextTable::Align;
-  base::TextTable table({{"events", Align::Right},
-                         {"ranges", Align::Right},
-                         {"points", Align::Right},
-                         {"first", Align::Right},
-                         {"last", Align::Right},
-                         {"overhead"},
-                         {"tid", Align::Right},
-                         {"track"}});
+  base::TextTable table({"events", "ranges", "points", "first", "last"},
+                        {{"overhead"}, {"tid", base::TextTable::Align::Right}, {"track"}});
   for (const TrackSummary& track : process.tracks) {
     if (is_queue(track)) continue;
     const bool placed = track.last_realtime_ns != 0;
@@ -158,17 +151,8 @@ base::TextTable tracks_of(const ProcessSummary& process, const Summary& summary)
 }
 
 base::TextTable queues_of(const ProcessSummary& process, const Summary& summary) {
-  using Align = base::TextTable::Align;
-  base::TextTable table({{"events", Align::Right},
-                         {"ranges", Align::Right},
-                         {"points", Align::Right},
-                         {"first", Align::Right},
-                         {"last", Align::Right},
-                         {"clock", Align::Right},
-                         {"context", Align::Right},
-                         {"queue", Align::Right},
-                         {"device"},
-                         {"name"}});
+  base::TextTable table({"events", "ranges", "points", "first", "last", "clock", "context", "queue"},
+                        {{"device"}, {"name"}});
   for (const TrackSummary& track : process.tracks) {
     if (!is_queue(track)) continue;
     const bool placed = track.last_realtime_ns != 0;
@@ -212,15 +196,13 @@ void write_process(base::JsonWriter& json, const ProcessSummary& process, const 
   json.field("parent_pid", origin.parent_pid);
   json.field("host", origin.host);
   json.field("executable", origin.executable);
-  json.begin_array("command_line");
-  for (const std::string& word : origin.command_line) json.value(word);
-  json.end_array();
+  json.values("command_line", origin.command_line);
   json.field("start_realtime_ns", origin.start_realtime_ns);
   json.field("policy", origin.policy);
   json.field("kymo_version", origin.kymo_version);
-  json.begin_object("metadata");
-  for (const auto& [name, value] : origin.metadata) json.field(name, value);
-  json.end_object();
+  json.object("metadata", [&] {
+    for (const auto& [name, value] : origin.metadata) json.field(name, value);
+  });
   json.field("ranges", process.ranges);
   json.field("points", process.points);
   json.field("cost_ns", process.cost_ns);
@@ -242,9 +224,7 @@ void write_process(base::JsonWriter& json, const ProcessSummary& process, const 
   json.objects("tracks", process.tracks, [&](const TrackSummary& track) {
     json.field("id", track.id);
     json.field("name", track_name(track));
-    json.begin_array("unfinished");
-    for (const std::string& name : track.open) json.value(name);
-    json.end_array();
+    json.values("unfinished", track.open);
     json.field("unfinished_count", track.open_count);
     if (is_queue(track)) {
       json.field("device", track.device_uuid);
@@ -271,25 +251,21 @@ void write_process(base::JsonWriter& json, const ProcessSummary& process, const 
 }
 
 std::string as_json(const Summary& summary, const Ledger& ledger) {
-  base::JsonWriter json;
-  json.begin_object();
-  json.field("file", summary.path);
-  json.field("file_size", summary.file_size);
-  json.field("torn_bytes", summary.torn_bytes);
-  json.field("indexed", summary.indexed);
-  json.field("begin_realtime_ns", summary.begin_realtime_ns);
-  json.field("duration_ns", summary.duration_ns);
-  json.field("ranges", summary.ranges);
-  json.field("points", summary.points);
-  json.field("chunks", summary.chunks);
-  json.field("bytes_per_event", summary.bytes_per_event);
-  json.begin_array("processes");
-  for (const ProcessSummary& process : summary.processes) write_process(json, process, summary);
-  json.end_array();
-  json.field("lost", summary.lost);
-  ledger.write(json);
-  json.end_object();
-  return json.text();
+  return ledger.document(summary.path, [&](base::JsonWriter& json) {
+    json.field("file_size", summary.file_size);
+    json.field("torn_bytes", summary.torn_bytes);
+    json.field("indexed", summary.indexed);
+    json.field("begin_realtime_ns", summary.begin_realtime_ns);
+    json.field("duration_ns", summary.duration_ns);
+    json.field("ranges", summary.ranges);
+    json.field("points", summary.points);
+    json.field("chunks", summary.chunks);
+    json.field("bytes_per_event", summary.bytes_per_event);
+    json.begin_array("processes");
+    for (const ProcessSummary& process : summary.processes) write_process(json, process, summary);
+    json.end_array();
+    json.field("lost", summary.lost);
+  });
 }
 
 std::string as_text(const Summary& summary) {
@@ -325,8 +301,7 @@ int info(const Arguments& arguments) {
   const Summary summary = analyze::summarise(reader);
   const Ledger ledger(summary, strict ? analyze::all_problems(reader) : summary.problems);
   print(json ? as_json(summary, ledger) : as_text(summary));
-  ledger.show();
-  return strict && !ledger.empty() ? kIncomplete : kDone;
+  return ledger.finish(strict);
 }
 
 }  // namespace kymo::cli

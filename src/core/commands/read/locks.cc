@@ -2,6 +2,7 @@
 #include "analyze/functions/locks.h"
 
 #include <algorithm>
+#include <span>
 
 #include "analyze/summary.h"
 #include "base/json_writer.h"
@@ -47,14 +48,7 @@ std::string as_text(const WaitedLocks& all, size_t rows, bool full_text) {
   if (all.locks.empty())
     return all.were_recorded ? "no waits for locks: no thread waited 10 µs or more for one\n"
                              : "no waits for locks: record them with kymo record --with waits\n";
-  using Align = base::TextTable::Align;
-  base::TextTable table({{"total", Align::Right},
-                         {"waits", Align::Right},
-                         {"max", Align::Right},
-                         {"pid", Align::Right},
-                         {"lock"},
-                         {"waits in"},
-                         {"held by"}});
+  base::TextTable table({"total", "waits", "max", "pid"}, {{"lock"}, {"waits in"}, {"held by"}});
   for (size_t i = 0; i < rows; ++i) {
     const WaitedLock& lock = all.locks[i];
     const std::string open = lock.unfinished == 0 ? "" : base::format(" ({} not ended)", count_text(lock.unfinished));
@@ -68,41 +62,28 @@ std::string as_text(const WaitedLocks& all, size_t rows, bool full_text) {
 }
 
 void write(base::JsonWriter& json, const char* name, const std::vector<WaitedLock::Place>& places) {
-  json.begin_array(name);
-  for (const WaitedLock::Place& one : places) {
-    json.begin_object();
+  json.objects(name, places, [&](const WaitedLock::Place& one) {
     if (!one.thread.empty()) json.field("thread", one.thread);
     if (!one.function.empty()) json.field("function", one.function);
     json.field("ns", one.ns);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 std::string as_json(const WaitedLocks& all, size_t rows, const std::string& path, const Ledger& ledger) {
-  base::JsonWriter json;
-  json.begin_object();
-  json.field("file", path);
-  json.begin_array("locks");
-  for (size_t i = 0; i < rows; ++i) {
-    const WaitedLock& lock = all.locks[i];
-    json.begin_object();
-    json.field("kind", lock.kind);
-    json.field("object", base::format("{:#x}", lock.object));
-    json.field("pid", lock.pid);
-    json.field("count", lock.count);
-    json.field("unfinished", lock.unfinished);
-    json.field("total_ns", lock.total_ns);
-    json.field("max_ns", lock.longest_ns);
-    write(json, "waiting", lock.waiting);
-    write(json, "holding", lock.holding);
-    json.end_object();
-  }
-  json.end_array();
-  json.field("rows_not_shown", all.locks.size() - rows);
-  ledger.write(json);
-  json.end_object();
-  return json.text();
+  return ledger.document(path, [&](base::JsonWriter& json) {
+    json.objects("locks", std::span(all.locks).first(rows), [&](const WaitedLock& lock) {
+      json.field("kind", lock.kind);
+      json.field("object", base::format("{:#x}", lock.object));
+      json.field("pid", lock.pid);
+      json.field("count", lock.count);
+      json.field("unfinished", lock.unfinished);
+      json.field("total_ns", lock.total_ns);
+      json.field("max_ns", lock.longest_ns);
+      write(json, "waiting", lock.waiting);
+      write(json, "holding", lock.holding);
+    });
+    json.field("rows_not_shown", all.locks.size() - rows);
+  });
 }
 
 }  // namespace
@@ -116,8 +97,7 @@ int show_locks(const trace::Reader& reader, const FunctionOptions& options) {
   const size_t rows = options.top == 0 ? all.locks.size() : std::min(options.top, all.locks.size());
   const Ledger ledger(analyze::summarise(reader), all.problems);
   print(options.json ? as_json(all, rows, options.path, ledger) : as_text(all, rows, options.full_text));
-  ledger.show();
-  return options.strict && !ledger.empty() ? kIncomplete : kDone;
+  return ledger.finish(options.strict);
 }
 
 }  // namespace kymo::cli

@@ -24,7 +24,6 @@ using memory::Group;
 using memory::Holder;
 using memory::Holding;
 using memory::Profile;
-using Align = base::TextTable::Align;
 
 constexpr size_t kMaxRows = 10;
 constexpr size_t kMaxFrames = 6;  // max frames shown of a stack
@@ -69,12 +68,7 @@ std::string head_text(const Profile& profile, const MemoryReportOptions& options
 }
 
 std::string memories_text(const Profile& profile) {
-  base::TextTable table({{"peak", Align::Right},
-                         {"at", Align::Right},
-                         {"at the end", Align::Right},
-                         {"allocations", Align::Right},
-                         {"frees", Align::Right},
-                         {"memory"}});
+  base::TextTable table({"peak", "at", "at the end", "allocations", "frees"}, {{"memory"}});
   for (size_t i = 0; i < profile.memories.size(); ++i) {
     const memory::MemoryUse& use = profile.memories[i];
     table.add({bytes_text(use.peak_bytes), offset_text(since_begin(profile, use.peak_ns)), bytes_text(use.in_use),
@@ -108,11 +102,7 @@ std::string holders_text(Profile& profile, const MemoryReportOptions& options) {
   Holding Group::*const which = options.leaks ? &Group::left : &Group::at_peak;
   const std::vector<Group> all = distinct(profile, options.by, which, kAll);
   if (all.empty()) return options.leaks ? "everything was freed\n" : "nothing was in use at the peak\n";
-  base::TextTable table({{"bytes", Align::Right},
-                         {"count", Align::Right},
-                         {"allocated", Align::Right},
-                         {"allocations", Align::Right},
-                         {by_text(options.by)}});
+  base::TextTable table({"bytes", "count", "allocated", "allocations"}, {{by_text(options.by)}});
   const size_t rows = std::min(all.size(), options.top == 0 ? kMaxRows : options.top);
   for (size_t i = 0; i < rows; ++i) add_holder(table, profile, all[i], which, options.by);
   std::string text = options.leaks ? "never freed:\n" : "in use at the peak:\n";
@@ -122,10 +112,10 @@ std::string holders_text(Profile& profile, const MemoryReportOptions& options) {
 }
 
 void write_holding(base::JsonWriter& json, const char* name, const Holding& holding) {
-  json.begin_object(name);
-  json.field("bytes", holding.bytes);
-  json.field("count", holding.count);
-  json.end_object();
+  json.object(name, [&] {
+    json.field("bytes", holding.bytes);
+    json.field("count", holding.count);
+  });
 }
 
 void write_frames(base::JsonWriter& json, const std::vector<symbols::Frame>& frames) {
@@ -141,19 +131,16 @@ void write_frames(base::JsonWriter& json, const std::vector<symbols::Frame>& fra
 void write_holders(base::JsonWriter& json, Profile& profile, const MemoryReportOptions& options) {
   Holding Group::*const which = options.leaks ? &Group::left : &Group::at_peak;
   json.field("by", by_text(options.by));
-  json.begin_array("rows");
-  for (const Group& group : distinct(profile, options.by, which, options.top == 0 ? kAll : options.top)) {
+  const size_t rows = options.top == 0 ? kAll : options.top;
+  json.objects("rows", distinct(profile, options.by, which, rows), [&](const Group& group) {
     const Holder holder = describe(profile, group, options.by);
-    json.begin_object();
     json.field("name", holder.name);
     write_holding(json, "at_peak", group.at_peak);
     write_holding(json, "never_returned", group.left);
     write_holding(json, "allocated", group.taken);
     write_holding(json, "temporary", group.temporary);
     if (options.by == memory::GroupBy::Stack) write_frames(json, holder.frames);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_memories(base::JsonWriter& json, const Profile& profile) {
@@ -184,30 +171,26 @@ std::string memory_text(Profile& profile, const MemoryReportOptions& options) {
 }
 
 std::string memory_json(Profile& profile, const MemoryReportOptions& options, const Ledger& ledger) {
-  base::JsonWriter json;
-  json.begin_object();
-  json.field("file", options.path);
-  json.field("begin_ns", profile.begin_ns);
-  json.field("duration_ns", since_begin(profile, profile.end_ns));
-  json.field("sampled", profile.sampled);
-  json.field("allocations", profile.counts.allocations);
-  json.field("returns", profile.counts.returns);
-  json.field("unknown_returns", profile.counts.unknown_returns);
-  json.field("lost_returns", profile.counts.lost_returns);
-  json.field("allocated_bytes", profile.taken.bytes);
-  json.field("peak_bytes", profile.peak_bytes);
-  json.field("peak_ns", since_begin(profile, profile.peak_ns));
-  json.begin_object("peak_by_category");
-  for (size_t i = 0; i < memory::kCategories; ++i)
-    if (profile.at_peak[i] != 0) json.field(category_name(static_cast<Category>(i)), profile.at_peak[i]);
-  json.end_object();
-  json.field("end_bytes", profile.end_bytes);
-  write_holding(json, "never_returned", profile.left);
-  write_memories(json, profile);
-  write_holders(json, profile, options);
-  ledger.write(json);
-  json.end_object();
-  return json.text();
+  return ledger.document(options.path, [&](base::JsonWriter& json) {
+    json.field("begin_ns", profile.begin_ns);
+    json.field("duration_ns", since_begin(profile, profile.end_ns));
+    json.field("sampled", profile.sampled);
+    json.field("allocations", profile.counts.allocations);
+    json.field("returns", profile.counts.returns);
+    json.field("unknown_returns", profile.counts.unknown_returns);
+    json.field("lost_returns", profile.counts.lost_returns);
+    json.field("allocated_bytes", profile.taken.bytes);
+    json.field("peak_bytes", profile.peak_bytes);
+    json.field("peak_ns", since_begin(profile, profile.peak_ns));
+    json.begin_object("peak_by_category");
+    for (size_t i = 0; i < memory::kCategories; ++i)
+      if (profile.at_peak[i] != 0) json.field(category_name(static_cast<Category>(i)), profile.at_peak[i]);
+    json.end_object();
+    json.field("end_bytes", profile.end_bytes);
+    write_holding(json, "never_returned", profile.left);
+    write_memories(json, profile);
+    write_holders(json, profile, options);
+  });
 }
 
 // `kymo memory`: shows how much memory was in use, what held it at the peak, and what was never freed.
@@ -254,8 +237,7 @@ int memory_command(const Arguments& arguments) {
     throw options::UsageError("memory", error.what());
   }
   const Ledger ledger(analyze::summarise(reader), problems);
-  ledger.show();
-  return strict && !ledger.empty() ? kIncomplete : kDone;
+  return ledger.finish(strict);
 }
 
 }  // namespace kymo::cli

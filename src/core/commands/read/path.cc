@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -136,7 +137,6 @@ namespace {
 using analyze::Interval;
 using analyze::PathKind;
 using analyze::PathSegment;
-using Align = base::TextTable::Align;
 
 constexpr size_t kRows = 25;
 
@@ -298,7 +298,7 @@ std::vector<PathRow> rows_of(analyze::EventWalk& walk, const analyze::Activity& 
   }
   std::vector<PathRow> all;
   for (auto& [key, row] : rows) all.push_back(std::move(row));
-  std::stable_sort(all.begin(), all.end(), [](const PathRow& a, const PathRow& b) { return a.ns > b.ns; });
+  std::ranges::stable_sort(all, std::ranges::greater(), &PathRow::ns);
   return all;
 }
 
@@ -315,16 +315,14 @@ struct Page {
   int64_t begin = 0;
 };
 
-std::string percent(int64_t part, int64_t whole) {
-  return whole == 0 ? "" : base::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
-
 std::string text_of(const Page& page, bool all) {
-  std::string text =
-      base::format("critical path of {}: {} in {}\n", page.iteration, duration_text(static_cast<uint64_t>(page.length)),
-                   count_of(page.segments.size(), "segment"));
-  base::TextTable table(
-      {{"time", Align::Right}, {"share", Align::Right}, {"count", Align::Right}, {"where"}, {"what"}});
+  const auto time_of = [](int64_t ns) { return duration_text(static_cast<uint64_t>(ns)); };
+  const auto share_of = [&](int64_t ns) {
+    return percent_text(static_cast<uint64_t>(ns), static_cast<uint64_t>(page.length));
+  };
+  std::string text = base::format("critical path of {}: {} in {}\n", page.iteration, time_of(page.length),
+                                  count_of(page.segments.size(), "segment"));
+  base::TextTable table({"time", "share", "count"}, {{"where"}, {"what"}});
   int64_t rest = 0;
   for (size_t i = 0; i < page.rows.size(); ++i) {
     const PathRow& row = page.rows[i];
@@ -333,20 +331,18 @@ std::string text_of(const Page& page, bool all) {
       continue;
     }
     table.add(
-        {duration_text(static_cast<uint64_t>(row.ns)), percent(row.ns, page.length), count_text(row.count),
-         base::printable(row.where),
+        {time_of(row.ns), share_of(row.ns), count_text(row.count), base::printable(row.where),
          base::printable(row.what.size() <= symbols::kShownNameWidth ? row.what : symbols::short_name(row.what))});
   }
   text += shown(table);
   if (rest > 0)
-    text += base::format("{} in {} more names (--all shows them)\n", duration_text(static_cast<uint64_t>(rest)),
-                         count_text(page.rows.size() - kRows));
+    text +=
+        base::format("{} in {} more names (--all shows them)\n", time_of(rest), count_text(page.rows.size() - kRows));
   for (const auto& [what, changed] : page.what_if) {
     const int64_t saved = page.length - changed.length;
     text += base::format("with {}: {} ({} {}, {}; these names have {} of the path)\n", base::printable(what),
-                         duration_text(static_cast<uint64_t>(changed.length)),
-                         duration_text(static_cast<uint64_t>(std::abs(saved))), saved >= 0 ? "less" : "more",
-                         percent(std::abs(saved), page.length), duration_text(static_cast<uint64_t>(changed.on_path)));
+                         time_of(changed.length), time_of(std::abs(saved)), saved >= 0 ? "less" : "more",
+                         share_of(std::abs(saved)), time_of(changed.on_path));
   }
   if (page.unfinished > 0)
     text += base::format("{} left ranges open: they may hang (kymo report shows where)\n",
@@ -487,8 +483,7 @@ int path_command(const Arguments& arguments) {
   if (!options.output.empty()) write_with_path(reader, walk, activity, page.segments, options.path, options.output);
   print(options.json ? json_of(walk, activity, page) : text_of(page, options.all));
   const Ledger ledger(analyze::summarise(reader), walk.problems());
-  ledger.show();
-  return strict && !ledger.empty() ? kIncomplete : kDone;
+  return ledger.finish(strict);
 }
 
 }  // namespace kymo::cli

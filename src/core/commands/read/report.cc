@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -31,16 +32,11 @@ namespace kymo::cli {
 namespace {
 
 using analyze::Iterations;
-using Align = base::TextTable::Align;
 
 constexpr size_t kRows = 8;
-constexpr size_t kWidestName = 100, kWidestSentence = 240;  // --json has whole names
+constexpr size_t kWidestInReport = 100, kWidestSentence = 240;  // --json has whole names
 
-std::string percent(uint64_t part, uint64_t whole) {
-  return whole == 0 ? "" : base::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
-
-std::string short_name(std::string_view name) { return base::shorten_middle(base::printable(name), kWidestName); }
+std::string short_name(std::string_view name) { return base::shorten_middle(base::printable(name), kWidestInReport); }
 
 // A sentence that may contain a name.
 std::string sentence(std::string_view text) { return base::shorten_middle(base::printable(text), kWidestSentence); }
@@ -103,7 +99,8 @@ std::string iterations_text(const analyze::Report& report) {
       duration_text(since(report.first_ns, iterations.list[report.longest_iteration].begin)));
   const uint64_t all = since(report.first_ns, report.last_ns);
   if (2 * report.window_ns < all)
-    text += base::format("they are {} of the trace; the rest is not in this report\n", percent(report.window_ns, all));
+    text +=
+        base::format("they are {} of the trace; the rest is not in this report\n", percent_text(report.window_ns, all));
   return text;
 }
 
@@ -116,30 +113,25 @@ std::string parts_text(const analyze::Report& report) {
                            report.main_device.empty() ? base::format(" ({}{})", base::printable(report.main_thread),
                                                                      report.is_by_state ? "" : ", self time")
                                                       : base::format(" ({})", base::printable(report.main_device))));
-  base::TextTable table({{"time", Align::Right}, {"share", Align::Right}, {"part"}});
+  base::TextTable table({"time", "share"}, {{"part"}});
   uint64_t sum = 0;
   for (const analyze::ReportPart& part : report.parts) {
-    table.add({duration_text(part.ns / count), percent(part.ns, report.window_ns), base::printable(part.name)});
+    table.add({duration_text(part.ns / count), percent_text(part.ns, report.window_ns), base::printable(part.name)});
     sum += part.ns;
   }
-  table.add({duration_text(sum / count), percent(sum, report.window_ns),
+  table.add({duration_text(sum / count), percent_text(sum, report.window_ns),
              is_window ? "all" : base::format("an iteration, on average of {}", count)});
   return text + shown(table, 2);
 }
 
 std::string threads_text(const analyze::Report& report) {
   if (report.threads.empty() || (report.is_by_state && report.threads.size() == 1)) return "";
-  base::TextTable table({{"life", Align::Right},
-                         {"runs", Align::Right},
-                         {"waits", Align::Right},
-                         {"ready", Align::Right},
-                         {"unknown", Align::Right},
-                         {"tid", Align::Right},
-                         {"thread"}});
+  base::TextTable table({"life", "runs", "waits", "ready", "unknown", "tid"}, {{"thread"}});
   const auto add = [&](const analyze::ThreadStates& one, uint64_t life, const std::string& tid,
                        const std::string& name) {
-    table.add({duration_text(life), percent(one.running_ns, life), percent(one.waiting_ns, life),
-               percent(one.preempted_ns, life), one.unknown_ns == 0 ? "" : percent(one.unknown_ns, life), tid, name});
+    table.add({duration_text(life), percent_text(one.running_ns, life), percent_text(one.waiting_ns, life),
+               percent_text(one.preempted_ns, life), one.unknown_ns == 0 ? "" : percent_text(one.unknown_ns, life), tid,
+               name});
   };
   std::vector<const analyze::ThreadStates*> longest;
   analyze::ThreadStates sum;
@@ -162,24 +154,17 @@ std::string threads_text(const analyze::Report& report) {
 std::string devices_text(const analyze::Report& report) {
   if (report.devices.empty()) return "";
   std::string text = heading("Devices");
-  base::TextTable table({{"busy", Align::Right},
-                         {"computes", Align::Right},
-                         {"communicates", Align::Right},
-                         {"hidden", Align::Right},
-                         {"copies", Align::Right},
-                         {"hidden", Align::Right},
-                         {"queued", Align::Right},
-                         {"max", Align::Right},
-                         {"operations", Align::Right},
-                         {"device"}});
+  base::TextTable table(
+      {"busy", "computes", "communicates", "hidden", "copies", "hidden", "queued", "max", "operations"}, {{"device"}});
   for (const analyze::DeviceReport& device : report.devices) {
     const analyze::DeviceTime& time = device.time;
-    const auto hidden = [](uint64_t all, uint64_t exposed) { return all == 0 ? "" : percent(all - exposed, all); };
-    table.add({percent(time.window_ns - time.idle_total_ns(), time.window_ns), percent(time.compute_ns, time.window_ns),
-               percent(time.communication_ns, time.window_ns),
-               hidden(time.communication_ns, time.exposed_communication_ns), percent(time.copies_ns, time.window_ns),
-               hidden(time.copies_ns, time.exposed_copies_ns), base::format("{:.1f}", time.mean_outstanding),
-               count_text(time.most_outstanding), count_text(time.operations), base::printable(device.name)});
+    const auto hidden = [](uint64_t all, uint64_t exposed) { return all == 0 ? "" : percent_text(all - exposed, all); };
+    table.add({percent_text(time.window_ns - time.idle_total_ns(), time.window_ns),
+               percent_text(time.compute_ns, time.window_ns), percent_text(time.communication_ns, time.window_ns),
+               hidden(time.communication_ns, time.exposed_communication_ns),
+               percent_text(time.copies_ns, time.window_ns), hidden(time.copies_ns, time.exposed_copies_ns),
+               base::format("{:.1f}", time.mean_outstanding), count_text(time.most_outstanding),
+               count_text(time.operations), base::printable(device.name)});
   }
   text += shown(table, 2);
   for (const analyze::DeviceReport& device : report.devices) {
@@ -194,7 +179,7 @@ std::string devices_text(const analyze::Report& report) {
     if (device.during_late.empty() && device.during_late_outside_ns == 0) continue;
     text +=
         base::format("\n  While {} waited for a launch, the launching threads were in\n", base::printable(device.name));
-    base::TextTable rows({{"self", Align::Right}, {"count", Align::Right}, {"name"}});
+    base::TextTable rows({"self", "count"}, {{"name"}});
     for (size_t i = 0; i < std::min(kRows / 2, device.during_late.size()); ++i) {
       const analyze::HostRow& row = device.during_late[i];
       rows.add({duration_text(row.self_ns), count_text(row.count), base::printable(row.name)});
@@ -214,24 +199,20 @@ std::string operations_text(const analyze::Report& report) {
   if (!report.devices.empty()) {
     const analyze::DeviceReport& device = report.devices.front();
     text += heading(base::format("Longest operations of {}", base::printable(device.name)));
-    base::TextTable table({{"total", Align::Right},
-                           {"share", Align::Right},
-                           {"count", Align::Right},
-                           {"longest", Align::Right},
-                           {"operation"}});
+    base::TextTable table({"total", "share", "count", "longest"}, {{"operation"}});
     std::vector<std::string> names;
     for (size_t i = 0; i < std::min(kRows, device.operations.size()); ++i) names.push_back(device.operations[i].name);
     names = symbols::short_names(names);  // kernels are functions of C++
     for (size_t i = 0; i < names.size(); ++i) {
       const analyze::OperationRow& row = device.operations[i];
-      table.add({duration_text(row.total_ns), percent(row.total_ns, report.window_ns), count_text(row.count),
+      table.add({duration_text(row.total_ns), percent_text(row.total_ns, report.window_ns), count_text(row.count),
                  duration_text(row.longest_ns), base::printable(names[i])});
     }
     text += shown(table, 2) + more_text(device.operations, kRows, &analyze::OperationRow::total_ns);
   }
   if (!report.shapes.empty()) {
     text += heading("Longest operations by the shapes of their inputs");
-    base::TextTable table({{"total", Align::Right}, {"count", Align::Right}, {"operation"}, {"shapes"}});
+    base::TextTable table({"total", "count"}, {{"operation"}, {"shapes"}});
     for (size_t i = 0; i < std::min(kRows, report.shapes.size()); ++i) {
       const analyze::ShapeRow& row = report.shapes[i];
       table.add({duration_text(row.total_ns), count_text(row.count), short_name(row.name),
@@ -240,7 +221,7 @@ std::string operations_text(const analyze::Report& report) {
     text += shown(table, 2) + more_text(report.shapes, kRows, &analyze::ShapeRow::total_ns);
   } else if (!report.devices.empty() && !report.host.rows.empty()) {
     text += heading(base::format("Longest on {}", base::printable(report.main_thread)));
-    base::TextTable table({{"self", Align::Right}, {"count", Align::Right}, {"longest", Align::Right}, {"name"}});
+    base::TextTable table({"self", "count", "longest"}, {{"name"}});
     for (size_t i = 0; i < std::min(kRows, report.host.rows.size()); ++i) {
       const analyze::HostRow& row = report.host.rows[i];
       table.add({duration_text(row.self_ns), count_text(row.count), duration_text(row.longest_ns),
@@ -264,10 +245,8 @@ std::string gpus_text(const analyze::Report& report) {
   std::string text;
   for (const analyze::GpuUse& use : report.gpus) {
     text += heading(base::format("What {} did while it was busy", base::printable(use.device)));
-    std::vector<base::TextTable::Column> columns = gpu_columns();
-    columns.insert(columns.begin(), {"total", Align::Right});
-    columns.push_back({"kernel"});
-    base::TextTable table(std::move(columns));
+    base::TextTable table({"total"}, gpu_columns());
+    table.add_column({"kernel"});
     const auto add = [&](const analyze::GpuRow& row, const std::string& total, const std::string& name) {
       std::vector<std::string> cells = gpu_cells(use, row);
       cells.insert(cells.begin(), total);
@@ -287,10 +266,10 @@ std::string gpus_text(const analyze::Report& report) {
     if (has_values)
       text += shown(table, 2) + more_text(use.kernels, rows, &analyze::GpuRow::total_ns);
     else
-      text += use.all.samples == 0
-                  ? "  not enough samples: no kernel ran while counters were sampled\n"
-                  : base::format("  not enough samples: kernels ran in {}, for {} of their time\n",
-                                 count_of(use.all.samples, "sample"), percent(use.all.covered_ns, use.all.sampled_ns));
+      text += use.all.samples == 0 ? "  not enough samples: no kernel ran while counters were sampled\n"
+                                   : base::format("  not enough samples: kernels ran in {}, for {} of their time\n",
+                                                  count_of(use.all.samples, "sample"),
+                                                  percent_text(use.all.covered_ns, use.all.sampled_ns));
     std::string sensors;
     for (const char* name : {"power [W]", "SM clock [MHz]", "temperature [C]"})
       if (const std::string one = sensor_text(use, name); !one.empty()) sensors += (sensors.empty() ? "" : ", ") + one;
@@ -318,34 +297,11 @@ std::string gpus_text(const analyze::Report& report) {
   return text;
 }
 
-std::string clocks_text(const analyze::Report& report) {
-  if (report.clocks.empty()) return "";
-  base::TextTable table({{"lowest", Align::Right},
-                         {"mean", Align::Right},
-                         {"highest", Align::Right},
-                         {"samples", Align::Right},
-                         {"clock"},
-                         {"where"}});
-  for (size_t i = 0; i < std::min(kRows, report.clocks.size()); ++i) {
-    const analyze::ClockRate& rate = report.clocks[i];
-    table.add({base::format("{:g}", rate.min), base::format("{:.5g}", rate.mean), base::format("{:g}", rate.max),
-               count_text(rate.count), base::printable(rate.name), base::printable(rate.where)});
-  }
-  std::string text = heading("Clock frequencies") + shown(table, 2);
-  if (report.clocks.size() > kRows)
-    text += base::format("  {} (--json has all)\n", count_of(report.clocks.size() - kRows, "more clock"));
-  return text;
-}
-
 std::string lines_text(const functions::DeviceLines& all) {
-  base::TextTable table({{"device", Align::Right},
-                         {"share", Align::Right},
-                         {"idle before it", Align::Right},
-                         {"operations", Align::Right},
-                         {"line"}});
+  base::TextTable table({"device", "share", "idle before it", "operations"}, {{"line"}});
   for (size_t i = 0; i < std::min(kRows, all.lines.size()); ++i) {
     const functions::DeviceLine& one = all.lines[i];
-    table.add({duration_text(one.device_ns), percent(one.device_ns, all.device_ns), duration_text(one.idle_ns),
+    table.add({duration_text(one.device_ns), percent_text(one.device_ns, all.device_ns), duration_text(one.idle_ns),
                count_text(one.operations), short_name(text_of(one.line))});
   }
   std::string text = heading("Lines of the program that launched the work of devices") + shown(table, 2);
@@ -354,17 +310,16 @@ std::string lines_text(const functions::DeviceLines& all) {
   const uint64_t missing_ns = all.device_ns - all.with_line_ns;
   if (missing_ns != 0)
     text += base::format("  {} ({}) of the work is of no line\n", duration_text(missing_ns),
-                         percent(missing_ns, all.device_ns));
+                         percent_text(missing_ns, all.device_ns));
   return text;
 }
 
 std::string functions_text(const functions::FunctionTable& all) {
-  base::TextTable table(
-      {{"self", Align::Right}, {"share", Align::Right}, {"total", Align::Right}, {"module"}, function_column()});
+  base::TextTable table({"self", "share", "total"}, {{"module"}, function_column()});
   const std::vector<std::string> names = function_names(all, kRows);
   for (size_t i = 0; i < names.size(); ++i) {
     const functions::FunctionRow& row = all.rows[i];
-    table.add({duration_text(row.self_ns), percent(row.self_ns, all.time_ns), duration_text(row.total_ns),
+    table.add({duration_text(row.self_ns), percent_text(row.self_ns, all.time_ns), duration_text(row.total_ns),
                base::printable(row.module.substr(row.module.rfind('/') + 1)), names[i]});
   }
   std::string text = heading("Functions that used the CPU") + shown(table, 2);
@@ -421,8 +376,7 @@ std::string findings_text(const ReportPage& page) {
 }  // namespace
 
 std::vector<base::TextTable::Column> gpu_columns() {
-  return {{"active", Align::Right}, {"warps", Align::Right}, {"tensor", Align::Right},
-          {"memory", Align::Right}, {"IPC", Align::Right},   {"samples", Align::Right}};
+  return base::TextTable::columns({"active", "warps", "tensor", "memory", "IPC", "samples"});
 }
 
 std::vector<std::string> gpu_cells(const analyze::GpuUse& use, const analyze::GpuRow& row) {
@@ -480,7 +434,7 @@ std::string report_text(const ReportPage& page) {
   if (page.summary.events() == 0 && report.unfinished.empty()) return text + "no events\n";
   text += iterations_text(report) + parts_text(report) + threads_text(report) + devices_text(report);
   if (page.lines) text += lines_text(*page.lines);
-  text += operations_text(report) + gpus_text(report) + clocks_text(report);
+  text += operations_text(report) + gpus_text(report);
   if (!report.stalls.empty()) text += heading("Why the warps of kernels wait") + stalls_text(report.stalls);
   if (page.functions) text += functions_text(*page.functions);
   if (page.memory) text += memory_text(*page.memory);
@@ -538,7 +492,6 @@ void write_iterations(JsonWriter& json, const analyze::Report& report) {
 
 void write_device(JsonWriter& json, const analyze::DeviceReport& device, int64_t first_ns) {
   const analyze::DeviceTime& time = device.time;
-  json.begin_object();
   json.field("name", device.name);
   json.field("window_ns", time.window_ns);
   json.field("compute_ns", time.compute_ns);
@@ -547,10 +500,10 @@ void write_device(JsonWriter& json, const analyze::DeviceReport& device, int64_t
   json.field("waiting_for_ranks_ns", time.exposed_waiting_ns);
   json.field("copies_ns", time.copies_ns);
   json.field("exposed_copies_ns", time.exposed_copies_ns);
-  json.begin_object("idle_ns");
-  for (size_t cause = 0; cause < analyze::kIdleCauses; ++cause)
-    json.field(analyze::text_of(static_cast<analyze::IdleCause>(cause)), time.idle_ns[cause]);
-  json.end_object();
+  json.object("idle_ns", [&] {
+    for (size_t cause = 0; cause < analyze::kIdleCauses; ++cause)
+      json.field(analyze::text_of(static_cast<analyze::IdleCause>(cause)), time.idle_ns[cause]);
+  });
   json.begin_object("longest_idle");
   for (size_t cause = 0; cause < analyze::kIdleCauses; ++cause) {
     const analyze::GapSummary& gaps = device.gaps[cause];
@@ -575,7 +528,10 @@ void write_device(JsonWriter& json, const analyze::DeviceReport& device, int64_t
   });
   write_host_rows(json, "host_during_late_launches", device.during_late);
   json.field("host_during_late_launches_outside_ns", device.during_late_outside_ns);
-  json.end_object();
+}
+
+void write_devices(JsonWriter& json, const analyze::Report& report) {
+  json.objects("devices", report.devices, [&](const auto& device) { write_device(json, device, report.first_ns); });
 }
 
 void write_findings(JsonWriter& json, const ReportPage& page) {
@@ -586,9 +542,7 @@ void write_findings(JsonWriter& json, const ReportPage& page) {
     json.field("saves_ns", finding.saves_ns);
     json.field("saves_per_iteration_ns",
                page.report.is_of_iterations() ? finding.saves_ns / page.report.iterations.list.size() : 0);
-    json.begin_array("evidence");
-    for (const std::string& row : finding.evidence) json.value(row);
-    json.end_array();
+    json.values("evidence", finding.evidence);
     json.field("command", command_of(finding, page.path));
     json.field("record", finding.record);
   });
@@ -598,129 +552,103 @@ void write_findings(JsonWriter& json, const ReportPage& page) {
 
 std::string report_json(const ReportPage& page, const Ledger& ledger) {
   const analyze::Report& report = page.report;
-  JsonWriter json;
-  json.begin_object();
-  json.field("file", page.path);
-  json.field("events", page.summary.events());
-  json.field("duration_ns", page.summary.duration_ns);
-  json.field("window_ns", report.window_ns);
-  write_iterations(json, report);
-  json.objects("parts", report.parts, [&](const analyze::ReportPart& part) {
-    json.field("name", part.name);
-    json.field("ns", part.ns);
-  });
-  json.objects("threads", report.threads, [&](const analyze::ThreadStates& thread) {
-    json.field("program", thread.program);
-    json.field("thread", thread.name);
-    json.field("pid", thread.pid);
-    json.field("tid", thread.tid);
-    json.field("life_ns", thread.life_ns());
-    json.field("running_ns", thread.running_ns);
-    json.field("waiting_ns", thread.waiting_ns);
-    json.field("preempted_ns", thread.preempted_ns);
-    json.field("unknown_ns", thread.unknown_ns);
-  });
-  json.begin_array("devices");
-  for (const analyze::DeviceReport& device : report.devices) write_device(json, device, report.first_ns);
-  json.end_array();
-  json.field("device_operations_left_out", report.device_operations_left_out);
-  json.field("not_recorded", report.not_recorded);
-  write_host_rows(json, "host", report.host.rows);
-  json.field("host_outside_ns", report.host.outside_ns);
-  json.field("host_profiling_ns", report.host.profiling_ns);
-  json.objects("shapes", report.shapes, [&](const analyze::ShapeRow& row) {
-    json.field("name", row.name);
-    json.field("shapes", row.shapes);
-    json.field("count", row.count);
-    json.field("total_ns", row.total_ns);
-  });
-  json.objects("gpus", report.gpus, [&](const analyze::GpuUse& use) {
-    json.field("device", use.device);
-    json.field("interval_ns", use.interval_ns);
-    json.field("other_processes", use.has_others);
-    write_gpu_row(json, use, use.all);
-    json.objects("kernels", use.kernels, [&](const analyze::GpuRow& row) {
+  return ledger.document(page.path, [&](JsonWriter& json) {
+    json.field("events", page.summary.events());
+    json.field("duration_ns", page.summary.duration_ns);
+    json.field("window_ns", report.window_ns);
+    write_iterations(json, report);
+    json.objects("parts", report.parts, [&](const analyze::ReportPart& part) {
+      json.field("name", part.name);
+      json.field("ns", part.ns);
+    });
+    json.objects("threads", report.threads, [&](const analyze::ThreadStates& thread) {
+      json.field("program", thread.program);
+      json.field("thread", thread.name);
+      json.field("pid", thread.pid);
+      json.field("tid", thread.tid);
+      json.field("life_ns", thread.life_ns());
+      json.field("running_ns", thread.running_ns);
+      json.field("waiting_ns", thread.waiting_ns);
+      json.field("preempted_ns", thread.preempted_ns);
+      json.field("unknown_ns", thread.unknown_ns);
+    });
+    write_devices(json, report);
+    json.field("device_operations_left_out", report.device_operations_left_out);
+    json.field("not_recorded", report.not_recorded);
+    write_host_rows(json, "host", report.host.rows);
+    json.field("host_outside_ns", report.host.outside_ns);
+    json.field("host_profiling_ns", report.host.profiling_ns);
+    json.objects("shapes", report.shapes, [&](const analyze::ShapeRow& row) {
       json.field("name", row.name);
+      json.field("shapes", row.shapes);
       json.field("count", row.count);
       json.field("total_ns", row.total_ns);
-      write_gpu_row(json, use, row);
-      json.begin_array("verdicts");
-      for (const std::string& verdict : use.verdicts(row)) json.value(verdict);
-      json.end_array();
     });
-    json.objects("sensors", use.sensors, [&](const analyze::GpuSensor& sensor) {
-      json.field("name", sensor.name);
-      json.field("count", sensor.count);
-      json.field("mean", sensor.mean);
-      json.field("min", sensor.min);
-      json.field("max", sensor.max);
+    json.objects("gpus", report.gpus, [&](const analyze::GpuUse& use) {
+      json.field("device", use.device);
+      json.field("interval_ns", use.interval_ns);
+      json.field("other_processes", use.has_others);
+      write_gpu_row(json, use, use.all);
+      json.objects("kernels", use.kernels, [&](const analyze::GpuRow& row) {
+        json.field("name", row.name);
+        json.field("count", row.count);
+        json.field("total_ns", row.total_ns);
+        write_gpu_row(json, use, row);
+        json.values("verdicts", use.verdicts(row));
+      });
+      json.objects("sensors", use.sensors, [&](const analyze::GpuSensor& sensor) {
+        json.field("name", sensor.name);
+        json.field("count", sensor.count);
+        json.field("mean", sensor.mean);
+        json.field("min", sensor.min);
+        json.field("max", sensor.max);
+      });
+      json.values("verdicts", use.verdicts());
     });
-    json.begin_array("verdicts");
-    for (const std::string& verdict : use.verdicts()) json.value(verdict);
-    json.end_array();
-  });
-  if (!report.stalls.empty()) write_stalls(json, report.stalls);
-  json.objects("clocks", report.clocks, [&](const analyze::ClockRate& rate) {
-    json.field("name", rate.name);
-    json.field("where", rate.where);
-    json.field("count", rate.count);
-    json.field("min", rate.min);
-    json.field("mean", rate.mean);
-    json.field("max", rate.max);
-  });
-  if (page.lines) {
-    json.objects("lines", page.lines->lines, [&](const functions::DeviceLine& one) {
-      json.field("line", text_of(one.line));
-      json.field("file", one.line.file);
-      json.field("device_ns", one.device_ns);
-      json.field("idle_before_ns", one.idle_ns);
-      json.field("operations", one.operations);
-    });
-    json.field("device_ns", page.lines->device_ns);
-    json.field("device_with_line_ns", page.lines->with_line_ns);
-  }
-  if (page.functions) {
-    constexpr size_t kMost = 20;  // kymo stats --by function --json has all
-    json.begin_array("functions");
-    for (size_t i = 0; i < std::min(kMost, page.functions->rows.size()); ++i) {
-      const functions::FunctionRow& row = page.functions->rows[i];
-      json.begin_object();
-      json.field("function", row.function);
-      json.field("module", row.module);
-      json.field("self_ns", row.self_ns);
-      json.field("total_ns", row.total_ns);
+    if (!report.stalls.empty()) write_stalls(json, report.stalls);
+    if (page.lines) {
+      json.objects("lines", page.lines->lines, [&](const functions::DeviceLine& one) {
+        json.field("line", text_of(one.line));
+        json.field("file", one.line.file);
+        json.field("device_ns", one.device_ns);
+        json.field("idle_before_ns", one.idle_ns);
+        json.field("operations", one.operations);
+      });
+      json.field("device_ns", page.lines->device_ns);
+      json.field("device_with_line_ns", page.lines->with_line_ns);
+    }
+    if (page.functions) {
+      constexpr size_t kMost = 20;  // kymo stats --by function --json has all
+      const std::span rows(page.functions->rows);
+      json.objects("functions", rows.first(std::min(kMost, rows.size())), [&](const functions::FunctionRow& row) {
+        json.field("function", row.function);
+        json.field("module", row.module);
+        json.field("self_ns", row.self_ns);
+        json.field("total_ns", row.total_ns);
+      });
+    }
+    if (page.memory) {
+      json.begin_object("memory");
+      json.field("peak_bytes", page.memory->peak_bytes);
+      json.field("peak_after_ns", page.memory->after_begin_ns);
+      json.field("end_bytes", page.memory->end_bytes);
+      json.objects("at_peak", page.memory->holders, [&](const MemoryAtPeak::Holder& holder) {
+        json.field("range", holder.where);
+        json.field("bytes", holder.bytes);
+      });
+      json.objects("lines_at_peak", page.memory->lines, [&](const MemoryAtPeak::Holder& holder) {
+        json.field("line", holder.where);
+        json.field("bytes", holder.bytes);
+      });
       json.end_object();
     }
-    json.end_array();
-  }
-  if (page.memory) {
-    json.begin_object("memory");
-    json.field("peak_bytes", page.memory->peak_bytes);
-    json.field("peak_after_ns", page.memory->after_begin_ns);
-    json.field("end_bytes", page.memory->end_bytes);
-    json.objects("at_peak", page.memory->holders, [&](const MemoryAtPeak::Holder& holder) {
-      json.field("range", holder.where);
-      json.field("bytes", holder.bytes);
-    });
-    json.objects("lines_at_peak", page.memory->lines, [&](const MemoryAtPeak::Holder& holder) {
-      json.field("line", holder.where);
-      json.field("bytes", holder.bytes);
-    });
-    json.end_object();
-  }
-  write_findings(json, page);
-  ledger.write(json);
-  json.end_object();
-  return json.text();
+    write_findings(json, page);
+  });
 }
 
 std::string idle_json(const analyze::Report& report) {
   JsonWriter json;
-  json.begin_object();
-  json.begin_array("devices");
-  for (const analyze::DeviceReport& device : report.devices) write_device(json, device, report.first_ns);
-  json.end_array();
-  json.end_object();
+  json.object([&] { write_devices(json, report); });
   return json.text();
 }
 
@@ -766,14 +694,12 @@ void add_lock(const std::vector<functions::WaitedLock>& locks, analyze::SampledF
 }
 
 // A page has room for a few.
-analyze::SampledFunctions sampled_functions(const trace::Reader& reader, const functions::Samples& samples,
-                                            const functions::FunctionTable& table) {
+analyze::SampledFunctions sampled_functions(const trace::Reader& reader, functions::Samples& samples) {
   analyze::SampledFunctions all;
   for (const functions::SampledThread& thread : samples.threads)
     for (const functions::SampledStack& one : thread.stacks) all.cpu_by_range[samples.ranges[one.range]] += one.weight;
-  const std::vector<std::string> names = function_names(table, kRows);
-  for (size_t i = 0; i < names.size(); ++i)
-    if (table.rows[i].self_ns != 0) all.running.push_back({names[i], "", table.rows[i].self_ns});
+  for (const functions::OwnFunction& one : functions::own_functions(samples))
+    if (all.running.size() < kRows) all.running.push_back({symbols::short_name(one.function), "", one.ns});
   all.lost_cpu_ns = samples.lost_cpu_ns;
   all.unknown_ns = samples.unknown_ns;
   all.has_wait_stacks = functions::was_requested(reader, functions::What::Waits);
@@ -787,7 +713,6 @@ analyze::SampledFunctions sampled_functions(const trace::Reader& reader, const f
   all.is_lock_recorded = locks.were_recorded && all.lock.kind != functions::kLockOfPython;
   all.stacked_ns = causes.stacked_ns;
   for (analyze::SampledFunctions::Function& one : causes.waiting) {
-    if (all.waiting.size() == kRows) break;
     one.name = symbols::short_name(one.name);
     all.waiting.push_back(std::move(one));
   }
@@ -806,8 +731,7 @@ ReportPage read_report(const trace::Reader& reader, const std::string& path, con
   if (functions::has_samples(reader)) {
     functions::Samples samples = functions::read_samples(reader);
     if (samples.samples != 0) page.functions = functions::count_functions(samples);
-    const analyze::SampledFunctions functions =
-        sampled_functions(reader, samples, page.functions.value_or(functions::FunctionTable()));
+    const analyze::SampledFunctions functions = sampled_functions(reader, samples);
     page.report = analyze::make_report(reader, page.functions || functions.has_wait_stacks ? &functions : nullptr);
   } else {
     page.report = analyze::make_report(reader);

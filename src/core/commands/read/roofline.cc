@@ -42,14 +42,7 @@ std::string tera(double value) {
 }
 
 std::string table_of(const GpuUse& use, const std::vector<Point>& points) {
-  using Align = base::TextTable::Align;
-  base::TextTable table({{"total", Align::Right},
-                         {"operations/byte", Align::Right},
-                         {"TFLOP/s", Align::Right},
-                         {"TB/s", Align::Right},
-                         {"of the roof", Align::Right},
-                         {"limit"},
-                         {"kernel"}});
+  base::TextTable table({"total", "operations/byte", "TFLOP/s", "TB/s", "of the roof"}, {{"limit"}, {"kernel"}});
   std::vector<std::string> names;
   for (const Point& one : points) names.push_back(one.name);
   names = symbols::short_names(names);

@@ -19,19 +19,14 @@ namespace kymo::cli {
 namespace {
 
 using analyze::KernelStalls;
-using Align = base::TextTable::Align;
 constexpr uint64_t kOthers = ~uint64_t{0};
-
-std::string share(uint64_t part, uint64_t whole) {
-  return base::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(std::max<uint64_t>(whole, 1)));
-}
 
 // "global or local memory 71 %, issued 10 %"
 std::string reasons_text(const KernelStalls::Reasons& reasons, uint64_t samples, size_t most) {
   std::string text;
   for (size_t i = 0; i < std::min(most, reasons.size()); ++i)
     text += base::format("{}{} {}", i == 0 ? "" : ", ", base::printable(analyze::stall_text(reasons[i].first)),
-                         share(reasons[i].second, samples));
+                         percent_text(reasons[i].second, samples));
   return text;
 }
 
@@ -74,15 +69,15 @@ std::string table_text(const std::vector<KernelStalls>& kernels, size_t most, si
     names.push_back(kernel.kernel);
   }
   if (!full_text) names = symbols::short_names(names);
-  base::TextTable table({{"share", Align::Right}, {"samples", Align::Right}, {"warps wait for"}, {"kernel, line"}});
+  base::TextTable table({"share", "samples"}, {{"warps wait for"}, {"kernel, line"}});
   const size_t rows = most == 0 ? kernels.size() : std::min(most, kernels.size());
   for (size_t i = 0; i < rows; ++i) {
     const KernelStalls& kernel = kernels[i];
-    table.add({share(kernel.samples, all), count_text(kernel.samples), reasons_text(kernel.reasons, kernel.samples, 3),
-               base::printable(names[i])});
+    table.add({percent_text(kernel.samples, all), count_text(kernel.samples),
+               reasons_text(kernel.reasons, kernel.samples, 3), base::printable(names[i])});
     const auto places = places_of(kernel);
     for (size_t place = 0; place < std::min(most_places, places.size()); ++place)
-      table.add({share(places[place].samples, all), count_text(places[place].samples),
+      table.add({percent_text(places[place].samples, all), count_text(places[place].samples),
                  reasons_text(places[place].reasons, places[place].samples, 2), "  " + place_text(places[place])});
   }
   std::string text = shown(table, indent);
@@ -125,20 +120,12 @@ int show_stalls(const trace::Reader& reader, const FunctionOptions& options) {
     kernels = analyze::gpu_stalls(walk);
   }
   const Ledger ledger(analyze::summarise(reader));
-  if (options.json) {
-    base::JsonWriter json;
-    json.begin_object();
-    json.field("file", options.path);
-    write_stalls(json, kernels);
-    ledger.write(json);
-    json.end_object();
-    print(json.text());
-  } else {
+  if (options.json)
+    print(ledger.document(options.path, [&](base::JsonWriter& json) { write_stalls(json, kernels); }));
+  else
     print(kernels.empty() ? "no samples of kernels: record them with kymo record --gpu-stalls\n"
                           : table_text(kernels, options.top, kPlaces, options.full_text, 0));
-  }
-  ledger.show();
-  return options.strict && !ledger.empty() ? kIncomplete : kDone;
+  return ledger.finish(options.strict);
 }
 
 }  // namespace kymo::cli

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "analyze/functions/functions.h"
@@ -36,10 +37,6 @@ namespace {
 using functions::FunctionRow;
 using functions::FunctionTable;
 using functions::What;
-
-std::string percent_text(uint64_t part, uint64_t all) {
-  return all == 0 ? "" : base::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(all));
-}
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -130,14 +127,10 @@ std::string as_text(const FunctionTable& table, size_t shown_rows, const Ledger&
                     const FunctionOptions& options) {
   using Align = base::TextTable::Align;
   const bool full_text = options.full_text;
-  base::TextTable text({{"self", Align::Right},
-                        {"", Align::Right},
-                        {"total", Align::Right},
-                        {"", Align::Right},
-                        {options.lines               ? "waiting"
-                         : table.what == What::Waits ? "waits"
-                                                     : "samples",
-                         Align::Right}});
+  base::TextTable text({"self", "", "total", ""}, {{options.lines               ? "waiting"
+                                                    : table.what == What::Waits ? "waits"
+                                                                                : "samples",
+                                                    Align::Right}});
   const bool has_device = table.device_ns != 0;
   if (has_device) text.add_column({"device", Align::Right});
   text.add_column({options.lines ? "line" : "module"});
@@ -178,50 +171,40 @@ std::string as_text(const FunctionTable& table, size_t shown_rows, const Ledger&
 
 std::string as_json(const FunctionTable& table, size_t shown_rows, const FunctionOptions& options,
                     const Ledger& ledger) {
-  base::JsonWriter json;
-  json.begin_object();
-  json.field("file", options.path);
-  json.begin_array(options.lines ? "lines" : "functions");
-  for (size_t i = 0; i < shown_rows; ++i) {
-    const FunctionRow& row = table.rows[i];
-    json.begin_object();
-    json.field("function", row.function);
-    json.field("module", row.module);
+  return ledger.document(options.path, [&](base::JsonWriter& json) {
+    const char* const rows = options.lines ? "lines" : "functions";
+    json.objects(rows, std::span(table.rows).first(shown_rows), [&](const FunctionRow& row) {
+      json.field("function", row.function);
+      json.field("module", row.module);
+      if (options.lines) {
+        if (!row.file.empty()) json.field("file", row.file);
+        if (row.line != 0) json.field("line", row.line);
+        json.field("waiting_ns", row.waiting_ns);
+        json.field("device_ns", row.device_ns);
+      }
+      json.field("self_samples", row.self_samples);
+      json.field("total_samples", row.total_samples);
+      json.field(table.what == What::PageFaults ? "self_faults" : "self_ns", row.self_ns);
+      json.field(table.what == What::PageFaults ? "total_faults" : "total_ns", row.total_ns);
+    });
+    json.field("rows_not_shown", table.rows.size() - shown_rows);
+    json.field("samples", table.samples);
+    json.field(table.what == What::PageFaults ? "faults" : "time_ns", table.time_ns);
+    json.field("cpu_ns", table.cpu_ns);
+    json.field("lost_cpu_ns", table.lost_cpu_ns);
+    json.field("unknown_ns", table.unknown_ns);
     if (options.lines) {
-      if (!row.file.empty()) json.field("file", row.file);
-      if (row.line != 0) json.field("line", row.line);
-      json.field("waiting_ns", row.waiting_ns);
-      json.field("device_ns", row.device_ns);
+      json.field("device_ns", table.device_ns);
+      json.field("device_with_line_ns", table.device_with_line_ns);
     }
-    json.field("self_samples", row.self_samples);
-    json.field("total_samples", row.total_samples);
-    json.field(table.what == What::PageFaults ? "self_faults" : "self_ns", row.self_ns);
-    json.field(table.what == What::PageFaults ? "total_faults" : "total_ns", row.total_ns);
-    json.end_object();
-  }
-  json.end_array();
-  json.field("rows_not_shown", table.rows.size() - shown_rows);
-  json.field("samples", table.samples);
-  json.field(table.what == What::PageFaults ? "faults" : "time_ns", table.time_ns);
-  json.field("cpu_ns", table.cpu_ns);
-  json.field("lost_cpu_ns", table.lost_cpu_ns);
-  json.field("unknown_ns", table.unknown_ns);
-  if (options.lines) {
-    json.field("device_ns", table.device_ns);
-    json.field("device_with_line_ns", table.device_with_line_ns);
-  }
-  json.field("threads", table.threads);
-  if (table.what == What::Waits) json.field("waits_without_stack", table.without_stack);
-  json.field("incomplete_stacks", table.incomplete);
-  json.field("stacks_longer_than_copy", table.longer_than_copy);
-  json.field("off_cpu_ns", table.off_ns);
-  json.field("preempted_ns", table.preempted_ns);
-  json.begin_array("missing_files");
-  for (const std::string& file : table.missing_files) json.value(file);
-  json.end_array();
-  ledger.write(json);
-  json.end_object();
-  return json.text();
+    json.field("threads", table.threads);
+    if (table.what == What::Waits) json.field("waits_without_stack", table.without_stack);
+    json.field("incomplete_stacks", table.incomplete);
+    json.field("stacks_longer_than_copy", table.longer_than_copy);
+    json.field("off_cpu_ns", table.off_ns);
+    json.field("preempted_ns", table.preempted_ns);
+    json.values("missing_files", table.missing_files);
+  });
 }
 
 }  // namespace
@@ -255,7 +238,7 @@ std::string_view nothing_text(What what, bool was_recorded) {
 }
 
 functions::Samples read_samples(const trace::Reader& reader, const FunctionOptions& options) {
-  functions::Samples samples = functions::read_samples(reader, options.what, true, options.range);
+  functions::Samples samples = functions::read_samples(reader, options.what, options.range);
   if (!samples.has_part)
     throw Error(base::format("no range on a thread in {} is named '{}'; kymo stats {} lists all names", options.path,
                              base::printable(options.range), options.path));
@@ -284,7 +267,7 @@ int show_functions(const trace::Reader& reader, const FunctionOptions& options) 
     const ReadProgress progress(reader, "reading " + options.path);
     samples = read_samples(reader, options);
     if (options.lines) {
-      functions::Samples waits = functions::read_samples(reader, What::Waits, false, options.range);
+      functions::Samples waits = functions::read_samples(reader, What::Waits, options.range);
       table = functions::count_lines(samples);
       functions::add_waits(table, functions::count_lines(waits));
       if (options.range.empty())
@@ -298,8 +281,7 @@ int show_functions(const trace::Reader& reader, const FunctionOptions& options) 
   const Ledger ledger(analyze::summarise(reader), samples.problems);
   print(options.json ? as_json(table, shown_rows, options, ledger)
                      : as_text(table, shown_rows, ledger, functions::was_requested(reader, options.what), options));
-  ledger.show();
-  return options.strict && !ledger.empty() ? kIncomplete : kDone;
+  return ledger.finish(options.strict);
 }
 
 namespace {
@@ -444,9 +426,7 @@ std::string ranges_text(const std::vector<RangeRow>& rows, const analyze::StatsO
   const std::vector<std::string> names = names_of(rows, by, options.full_text);
   const bool has_ranges = std::ranges::any_of(rows, [](const RangeRow& row) { return row.count != 0; });
   std::vector<base::TextTable::Column> columns;
-  if (has_ranges)
-    columns = {{"total", Align::Right},  {"self", Align::Right}, {"count", Align::Right}, {"min", Align::Right},
-               {"median", Align::Right}, {"p99", Align::Right},  {"max", Align::Right}};
+  if (has_ranges) columns = base::TextTable::columns({"total", "self", "count", "min", "median", "p99", "max"});
   const bool has_states = std::ranges::any_of(rows, &RangeRow::has_states);
   if (has_states)
     columns.insert(columns.begin() + 2, {{"CPU", Align::Right}, {"waiting", Align::Right}, {"ready", Align::Right}});
@@ -502,18 +482,13 @@ std::string ranges_text(const std::vector<RangeRow>& rows, const analyze::StatsO
 }
 
 std::string instants_text(const std::vector<analyze::InstantRow>& rows) {
-  base::TextTable table({{"count", Align::Right}, {"instant"}});
+  base::TextTable table({"count"}, {{"instant"}});
   for (const auto& row : rows) table.add({count_text(row.count), base::printable(row.name)});
   return shown(table);
 }
 
 std::string counters_text(const std::vector<analyze::CounterRow>& rows) {
-  base::TextTable table({{"count", Align::Right},
-                         {"min", Align::Right},
-                         {"mean", Align::Right},
-                         {"max", Align::Right},
-                         {"last", Align::Right},
-                         {"counter"}});
+  base::TextTable table({"count", "min", "mean", "max", "last"}, {{"counter"}});
   for (const auto& row : rows)
     table.add({count_text(row.count), number_text(row.min), number_text(row.mean), number_text(row.max),
                number_text(row.last), base::printable(row.name)});
@@ -556,7 +531,6 @@ std::string as_text(Statistics statistics, const Options& options, const DeviceN
 
 void write_row(base::JsonWriter& json, const RangeRow& row, GroupBy by, const DeviceNames& devices,
                const SampledThreads& sampled) {
-  json.begin_object();
   json.field("name", row.name);
   if (by != GroupBy::Category && !row.category.empty()) json.field("category", row.category);
   if (by == GroupBy::Category) json.field("category", row.name);
@@ -600,49 +574,35 @@ void write_row(base::JsonWriter& json, const RangeRow& row, GroupBy by, const De
     json.field("preempted_ns", states->preempted_ns);
     json.field("unknown_ns", states->unknown_ns);
   }
-  json.end_object();
 }
 
 std::string as_json(Statistics statistics, const Options& options, const Ledger& ledger, const DeviceNames& devices,
                     const SampledThreads& sampled) {
-  base::JsonWriter json;
-  json.begin_object();
-  json.field("file", options.path);
-  const size_t all_rows = statistics.ranges.size();
-  cut(statistics.ranges, options.top);
-  json.begin_array("rows");
-  for (const RangeRow& row : statistics.ranges) write_row(json, row, options.stats.group_by, devices, sampled);
-  json.end_array();
-  json.field("rows_not_shown", all_rows - statistics.ranges.size());
-  json.begin_array("instants");
-  for (const auto& row : statistics.instants) {
-    json.begin_object();
-    json.field("name", row.name);
-    json.field("category", row.category);
-    json.field("count", row.count);
-    json.end_object();
-  }
-  json.end_array();
-  json.begin_array("counters");
-  for (const auto& row : statistics.counters) {
-    json.begin_object();
-    json.field("name", row.name);
-    json.field("category", row.category);
-    json.field("count", row.count);
-    json.field("min", row.min);
-    json.field("mean", row.mean);
-    json.field("max", row.max);
-    json.field("last", row.last);
-    json.end_object();
-  }
-  json.end_array();
-  json.field("unfinished", statistics.unfinished);
-  // Some of the ends that the recorder counted as lost are in the trace, others are not.
-  json.field("unmatched_ends", std::max(statistics.unmatched_ends, ledger.count(trace::LossCause::UnknownRange)));
-  json.field("other_points", statistics.other_points);
-  ledger.write(json);
-  json.end_object();
-  return json.text();
+  return ledger.document(options.path, [&](base::JsonWriter& json) {
+    const size_t all_rows = statistics.ranges.size();
+    cut(statistics.ranges, options.top);
+    json.objects("rows", statistics.ranges,
+                 [&](const RangeRow& row) { write_row(json, row, options.stats.group_by, devices, sampled); });
+    json.field("rows_not_shown", all_rows - statistics.ranges.size());
+    json.objects("instants", statistics.instants, [&](const auto& row) {
+      json.field("name", row.name);
+      json.field("category", row.category);
+      json.field("count", row.count);
+    });
+    json.objects("counters", statistics.counters, [&](const auto& row) {
+      json.field("name", row.name);
+      json.field("category", row.category);
+      json.field("count", row.count);
+      json.field("min", row.min);
+      json.field("mean", row.mean);
+      json.field("max", row.max);
+      json.field("last", row.last);
+    });
+    json.field("unfinished", statistics.unfinished);
+    // Some of the ends that the recorder counted as lost are in the trace, others are not.
+    json.field("unmatched_ends", std::max(statistics.unmatched_ends, ledger.count(trace::LossCause::UnknownRange)));
+    json.field("other_points", statistics.other_points);
+  });
 }
 
 // `--by kernel`: the kernels, and what the counters of their GPU say. A kernel that ran on several GPUs has the
@@ -665,11 +625,9 @@ int show_kernels(const trace::Reader& reader, const Options& options) {
   const size_t all_rows = rows.size();
   const std::string cut_note = cut(rows, options.top);
   const std::vector<std::string> names = names_of(rows, GroupBy::Name, options.stats.full_text);
-  std::vector<base::TextTable::Column> columns = {
-      {"total", Align::Right}, {"count", Align::Right}, {"median", Align::Right}, {"max", Align::Right}};
-  if (!uses.empty()) std::ranges::copy(gpu_columns(), std::back_inserter(columns));
-  columns.push_back({"kernel"});
-  base::TextTable table(columns);
+  const auto gpu = uses.empty() ? std::vector<base::TextTable::Column>() : gpu_columns();
+  base::TextTable table({"total", "count", "median", "max"}, gpu);
+  table.add_column({"kernel"});
   base::JsonWriter json;
   json.begin_object();
   json.field("file", options.path);
@@ -689,7 +647,7 @@ int show_kernels(const trace::Reader& reader, const Options& options) {
     if (best != nullptr)
       std::ranges::move(gpu_cells(*use, *best), std::back_inserter(cells));
     else if (!uses.empty())
-      cells.resize(columns.size() - 1);
+      cells.resize(cells.size() + gpu.size());
     cells.push_back(base::printable(names[i]));
     table.add(std::move(cells));
     json.begin_object();
@@ -711,8 +669,7 @@ int show_kernels(const trace::Reader& reader, const Options& options) {
   if (std::ranges::any_of(uses, &analyze::GpuUse::has_others))
     text += "other processes used the GPU too: its counters are of all of them\n";
   print(options.json ? json.text() : text);
-  ledger.show();
-  return options.strict && !ledger.empty() ? kIncomplete : kDone;
+  return ledger.finish(options.strict);
 }
 
 // A trace that has only samples is shown by function.
@@ -857,8 +814,7 @@ int stats(const Arguments& arguments) {
   const DeviceNames devices(reader);
   print(options.json ? as_json(std::move(statistics), options, ledger, devices, sampled)
                      : as_text(std::move(statistics), options, devices, sampled));
-  ledger.show();
-  return options.strict && !ledger.empty() ? kIncomplete : kDone;
+  return ledger.finish(options.strict);
 }
 
 }  // namespace kymo::cli

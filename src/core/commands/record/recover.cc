@@ -21,16 +21,12 @@ namespace kymo::cli {
 namespace {
 
 std::string as_json(const std::string& path, const collect::Recovered& recovered, const Ledger& ledger) {
-  base::JsonWriter json;
-  json.begin_object();
-  json.field("file", path);
-  json.field("processes", recovered.processes);
-  json.field("events", recovered.events);
-  json.field("bytes", recovered.bytes);
-  json.field("live_processes", recovered.live_processes);
-  ledger.write(json);
-  json.end_object();
-  return json.text();
+  return ledger.document(path, [&](base::JsonWriter& json) {
+    json.field("processes", recovered.processes);
+    json.field("events", recovered.events);
+    json.field("bytes", recovered.bytes);
+    json.field("live_processes", recovered.live_processes);
+  });
 }
 
 std::string as_text(const std::string& path, const collect::Recovered& recovered) {
@@ -131,8 +127,7 @@ int recover(const Arguments& arguments) {
   reader.set_being_written(recovered.live_processes > 0 || trace::is_being_written(path));
   const Ledger ledger(analyze::summarise(reader));
   print(json ? as_json(path, recovered, ledger) : as_text(path, recovered));
-  ledger.show();
-  return strict && !ledger.empty() ? kIncomplete : kDone;
+  return ledger.finish(strict);
 }
 
 }  // namespace kymo::cli

@@ -1,6 +1,5 @@
 #include "sample/sampler.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -66,7 +65,7 @@ Sampler::~Sampler() { stop(); }
 void Sampler::run() {
   // On a busy machine, rings that are not read in time lose records. Without the right to it, the kernel refuses.
   const sched_param lowest{sched_get_priority_min(SCHED_RR)};
-  pthread_setschedparam(pthread_self(), SCHED_RR, &lowest);
+  sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest);
   while (!stopping_.load(std::memory_order_acquire)) {
     source_->wait(kWaitMilliseconds);
     const std::lock_guard lock(mutex_);

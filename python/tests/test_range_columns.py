@@ -62,6 +62,15 @@ def record_device():
     mps.synchronize()
 
 
+def record_fills_of_one_submission():
+    """Every fill is recorded with the times of all of them."""
+    from kymo import mps
+    x = mps.zeros(1 << 16)
+    for _ in range(20):
+        x.fill_(2)
+    mps.synchronize()
+
+
 def record_odd_names():
     with nvtx.range("a\0b"), nvtx.range("umläut {}", "x\0y"), nvtx.range("big {}", 10**30):
         nvtx.range_end(nvtx.range_start("c\0d"))
@@ -93,12 +102,15 @@ def record_ticks():
 
 PARTS = {"nested": record_nested, "across": record_across_threads, "tasks": record_tasks,
          "unfinished": record_unfinished, "odd": record_odd_names, "ticks": record_ticks,
-         "device": record_device}
+         "device": record_device, "submission": record_fills_of_one_submission}
+SETTINGS = {"submission": {"KYMO_DEVICE": "vulkan", "KYMO_VULKAN_TIMES": "submission"}}
 
 
-def has_device():
+def can_record(part):
     from kymo import mps
-    return mps.is_available()
+    if part == "submission":
+        return any(name.startswith("vulkan") for name in mps.device_names())
+    return part != "device" or mps.is_available()
 
 
 def counts_by_name(rows, name="name", count="count"):
@@ -113,9 +125,10 @@ class RangeColumnsTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.traces = {part: os.path.join(cls.folder.name, f"{part}.kymo")
-                      for part in PARTS if part != "device" or has_device()}
+                      for part in PARTS if can_record(part)}
         for part, path in cls.traces.items():  # a process for each: what stays open belongs to one trace
-            subprocess.run([sys.executable, __file__, part], check=True, env={**os.environ, "KYMO_TRACE": path})
+            settings = {"KYMO_TRACE": path, **SETTINGS.get(part, {})}
+            subprocess.run([sys.executable, __file__, part], check=True, env={**os.environ, **settings})
         cls.traces["foreign"] = os.path.join(cls.folder.name, "foreign.json")
         events = [{"ph": "X", "name": f"op {i}", "ts": i * 10.125, "dur": 2.0625, "pid": 1, "tid": 2} for i in range(30)]
         events += [{"ph": phase, "cat": "c", "id": i, "name": "asynchronous", "ts": i + 5 * (phase == "e"), "pid": 1, "tid": 2}

@@ -130,7 +130,8 @@ TEST_F(SelectionTest, CpuTimeBeforeTheFirstEventCountsAsInStats) {
     recorder.close();
   }
   open();
-  const functions::FunctionTable expected = *functions::functions_on_cpu(trace::Reader(folder_ / "a.kymo"));
+  functions::Samples samples = functions::read_samples(trace::Reader(folder_ / "a.kymo"));
+  const functions::FunctionTable expected = functions::count_functions(samples);
   const json::Document all = get("selection", "from=0&to=3000000");
   EXPECT_EQ(all.root()["sampled_ns"].number(""), expected.time_ns);
 }

@@ -106,7 +106,7 @@ class FleetTest(same_answers.SameAnswers, same_comparisons.SameComparisons, same
             self.assertTrue(self.server.query(sql + " FORMAT TabSeparated"))
 
     def test_bad_questions(self):
-        for arguments, word in [(["what"], "not a question"), ([], "no question"), (["top", "--since", "0d"], "time"),
+        for arguments, word in [(["what"], "not one of jobs, top, diff, stragglers, history"), ([], "no question"), (["top", "--since", "0d"], "time"),
                                 (["top", "--since", "x"], "x"), (["top", "--operation", "a"], "history"),
                                 (["diff", "--fail-above", "5"], "unit"), (["top", "--limit", "0"], "0")]:
             _, text = kymo("fleet", *arguments, "--db", self.all, expect=2)

@@ -60,7 +60,7 @@ class SameRuns:
         late = [[("0, 1, 2", [100, 900, 900][rank], {})] for rank in range(3)]
         later = [[("0, 1, 2", [700, 200, 700][rank], {})] for rank in range(3)]
         kymo("push", *(self.collectives("within", rank, later[rank], runs=[late[rank]]) for rank in range(3)), self.url)
-        self.assert_nobody_is_named("2 iterations of job '', because a rank has them more than once within 10 s, .*KYMO_RUN")
+        self.assert_nobody_is_named("2 iterations of job '', because a rank has them more than once within 10 s: its recordings overlap, or there are runs .* set KYMO_RUN")
 
     def two_runs(self, apart_s, *, skip=(), metadata=None):
         """Pushes two runs of a job with the same steps. Rank 0 is late in the first one, rank 1 in the second one."""
@@ -71,7 +71,7 @@ class SameRuns:
 
     def test_runs_at_the_same_time_are_not_mixed(self):
         self.two_runs(0.005)
-        self.assert_nobody_is_named("2 iterations of job 'train', because a rank has them more than once within 10 s, .*KYMO_RUN")
+        self.assert_nobody_is_named("2 iterations of job 'train', because a rank has them more than once within 10 s: its recordings overlap, or there are runs .* set KYMO_RUN")
         # What the line says helps: each run in another database with its own job.
         for run in range(2):
             kymo("push", *sorted(self.folder.glob(f"run{run}-[0-9].json")), self.url + "2", "--job", f"train{run}")

@@ -245,6 +245,43 @@ TEST(FlopsTest, RandomInputsAreRefusedOrGiveTheSameNumberTwice) {
 
 // ---- Sums of products ----------------------------------------------------------------------------------------------
 
+TEST(FlopsTest, EinsumCountsEachDimensionOnce) {
+  const auto einsum = [](std::string_view equation, const std::vector<CallSizes>& tensors) {
+    return CallInputs().text(equation).tensors(tensors).none().flops("aten::einsum");
+  };
+  EXPECT_EQ(einsum("ij,jk->ik", {{2, 3}, {3, 4}}), 2u * 2 * 3 * 4);
+  EXPECT_EQ(einsum("ij, jk", {{2, 3}, {3, 4}}), 2u * 2 * 3 * 4);
+  EXPECT_EQ(einsum("bij,bjk->bik", {{5, 2, 3}, {5, 3, 4}}), 2u * 5 * 2 * 3 * 4);
+  EXPECT_EQ(einsum("...ij,...jk->...ik", {{7, 5, 2, 3}, {5, 3, 4}}), 2u * 7 * 5 * 2 * 3 * 4);
+  EXPECT_EQ(einsum("i,j->ij", {{2}, {3}}), 6u) << "nothing is added";
+  EXPECT_EQ(einsum("ij->i", {{2, 3}}), 6u);
+  EXPECT_EQ(einsum("ij->ji", {{2, 3}}), 0u);
+  EXPECT_EQ(einsum("ii", {{3, 3}}), 3u);
+  EXPECT_EQ(einsum("ij,jk,kl->il", {{2, 3}, {3, 4}, {4, 5}}), 2u * 2 * 3 * 4 + 2u * 2 * 4 * 5);
+  EXPECT_EQ(CallInputs().text("ij,jk->ik").tensors({{2, 3}, {3, 4}}, Element::Int).flops("aten::einsum"), 0u);
+  for (const char* bad : {"ij,jk->iz", "ijk,jk->ik", "ij->i", "ij,kl,m->i", "i!,jk->k", "ij,ik->jk"})
+    EXPECT_EQ(einsum(bad, {{2, 3}, {3, 4}}), std::nullopt) << bad;
+}
+
+TEST(FlopsTest, Tensordot) {
+  const auto dot = [](const CallSizes& left, const CallSizes& right, const CallSizes& of_left,
+                      const CallSizes& of_right) {
+    return CallInputs().tensor(left).tensor(right).list(of_left).list(of_right).flops("aten::tensordot");
+  };
+  EXPECT_EQ(dot({3, 4, 5}, {4, 3, 2}, {1, 0}, {0, 1}), 2u * 3 * 4 * 5 * 2);
+  EXPECT_EQ(dot({3, 4}, {4, 2}, {-1}, {-2}), 2u * 3 * 4 * 2);
+  EXPECT_EQ(dot({3}, {2}, {}, {}), 6u);
+  EXPECT_EQ(dot({3, 4}, {4, 2}, {0}, {0}), std::nullopt);
+  EXPECT_EQ(dot({3, 4}, {4, 2}, {7}, {0}), std::nullopt);
+}
+
+TEST(FlopsTest, Bilinear) {
+  const auto call = CallInputs().tensor({8, 5}).tensor({8, 6}).tensor({4, 5, 6}).tensor({4});
+  EXPECT_EQ(call.flops("aten::bilinear"), 2u * 8 * (4 * 5 * 6 + 4 * 5));
+}
+
+// ---- Recurrent layers ----------------------------------------------------------------------------------------------
+
 TEST(FlopsTest, Lstm) {
   // 7 steps, 2 sequences, 5 inputs, 3 hidden units, one layer
   const std::vector<CallSizes> params = {{12, 5}, {12, 3}, {12}, {12}};

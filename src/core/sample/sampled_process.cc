@@ -527,18 +527,18 @@ void SampledProcess::take_waiting_python(Thread& one, uint64_t until) {
 void SampledProcess::off_cpu(Thread& one, uint64_t from, uint64_t to, bool is_new) {
   if (to <= from) return;
   const uint64_t preempted = one.was_preempted ? 1 : 0;
+  const uint64_t waits = is_new ? 1 - preempted : 0;
   if (const std::optional<Node> root = std::exchange(one.wait_root, std::nullopt)) {
     const Node node = node_of(one, one.wait_stack, *root, from);  // it may state what the point refers to
     const trace::Points& points = one.batch.points;
     if (is_new) one.native_wait = {points.size(), points.values.ints.size(), points.values.text.size(), {}, *root};
     point(one, from, PointKind::Sample, kWait, {to - from, preempted, node});
     one.native_wait.nodes.push_back(points.values.ints.size() - 1);
-    one.waits += is_new ? 1 : 0;
-    one.all_waits += is_new ? 1 : 0;
+    one.waits += waits;
   } else {
     point(one, from, PointKind::Sample, kOffCpu, {to - from, preempted});
-    one.all_waits += is_new ? 1 - preempted : 0;
   }
+  one.all_waits += waits;
   own_.off_ns += to - from;
   if (one.was_preempted) ready_ns_ += to - from;
   shared_.totals.off_ns += to - from;

@@ -109,7 +109,12 @@ class Search {
       const uint64_t lock = functions.lock.unfinished != 0 ? functions.lock.ns : functions.lock.saves_ns();
       return std::min(ns, std::max<uint64_t>(std::min(lock, report_.window_ns), 1) - 1);
     }
-    if (one.kind == kFunction) return one.ns / 2;  // also if records were lost, so that no saving is proven
+    // Rare long work says more than the function that it calls.
+    if (one.kind == kFunction) {
+      const uint64_t half = one.ns / 2;  // also if records were lost, so that no saving is proven
+      const uint64_t bursts = functions.bursts.action.empty() ? std::min(functions.bursts.ns, report_.window_ns) : 0;
+      return bursts > half / 2 ? std::min(half, bursts - 1) : half;
+    }
     if (one.kind != kUneven) return ns;
     return ns - ns / (report_.longer.name.empty() ? 4 : 32);
   }

@@ -146,14 +146,6 @@ TEST_F(LeftDataTest, ARenamedTraceIsFoundByClean) {
   EXPECT_THAT(left_in_memory(), IsEmpty());
 }
 
-TEST_F(LeftDataTest, TruncatedSegmentsAreRemovedByClean) {
-  kill_recorded(file("a.kymo"));
-  const std::string folder = memory() + "/kymo-" + std::to_string(geteuid());
-  for (const std::string& name : left_in_memory()) fs::resize_file(folder + "/" + name, 4096);
-  EXPECT_THAT(kymo({"recover", "--clean"}).out, HasSubstr("removed 1 file"));
-  EXPECT_THAT(left_in_memory(), IsEmpty());
-}
-
 TEST_F(LeftDataTest, AReadOnlyTraceIsReadCompletely) {
   kill_recorded(file("a.kymo"));
   fs::permissions(file("a.kymo"), fs::perms::owner_read);

@@ -25,18 +25,6 @@ class WholeWithEitherCollectorTest : public EitherCollector {};
 INSTANTIATE_TEST_SUITE_P(, WholeWithEitherCollectorTest, ::testing::Values(Collector::InProgram, Collector::KymoRecord),
                          collector_name);
 
-TEST_P(WholeWithEitherCollectorTest, ATruncatedSegmentDoesNotEndTheProgram) {
-  const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("open"), "cuts"});
-  EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
-  EXPECT_THAT(ending.out, HasSubstr("went on"));
-  EXPECT_THAT(ending.err, HasSubstr("was cut short"));
-  const Ending stats = run({program("kymo"), "stats", file("a.kymo"), "--strict"});
-  if (GetParam() == Collector::KymoRecord && stats.out.find("before") != std::string::npos) {  // read in time
-    EXPECT_EQ(stats.code, 3) << stats.out;
-    EXPECT_THAT(stats.err, HasSubstr("was cut short"));
-  }
-}
-
 TEST_F(WholeTest, ASecondProgramAppendsToTheTrace) {
   const std::string both = program("tries") + "; " + program("tries");
   const Ending ending = run({"/bin/sh", "-c", both}, {.environment = {{"KYMO_TRACE", file("a.kymo")}}});

@@ -4,14 +4,12 @@
 //   texts N     the same with a kilobyte of text each
 //   pops N      N nested ranges that all end
 //   hang        prints "stuck" inside two ranges, and waits to be killed
-//   cuts        truncates all segments, and continues recording
 //   starts SCRIPT   records a range, and runs the shell script
 //   moves PROGRAM   changes its folder, and executes the program
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <thread>
 
@@ -48,19 +46,6 @@ int main(int argc, char** argv) {
     std::puts("stuck");
     std::fflush(stdout);
     while (true) pause();
-  }
-  if (how == "cuts") {
-    for (int i = 0; i < 1000; ++i) {
-      KYMO_RANGE("before");
-    }
-    usleep(200'000);  // until its collector has found it
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(std::getenv("KYMO_SHM_DIR")))
-      if (entry.is_regular_file() && truncate(entry.path().c_str(), 0) != 0) return 1;
-    for (int i = 0; i < 100000; ++i) {
-      KYMO_RANGE("after");
-    }
-    std::puts("went on");
-    return 0;
   }
   if (how == "starts") {
     { KYMO_RANGE("starting"); }

@@ -551,7 +551,7 @@ int fleet_command(const Arguments& arguments) {
                {"diff", Question::Diff},
                {"stragglers", Question::Stragglers},
                {"history", Question::History}},
-              "what to answer");
+              "jobs, top, diff, stragglers or history");
   line.required_value("--db", "URL", options.database,
                       "clickhouse://host:8123/database[?cluster=NAME], or parquet:FOLDER");
   line.text(

@@ -377,13 +377,20 @@ class Finder {
         all[number].by[event.by] += ns;
       }
     const std::unordered_set<uint32_t> on_path = threads_of_path();
+    double running = 0, could_run = 0;  // on a busy machine, all threads run for less of their lives
+    for (const SeenThread& one : threads_) {
+      if (one.states == nullptr) continue;
+      running += static_cast<double>(one.states->running_ns);
+      could_run += static_cast<double>(one.states->running_ns + one.states->preempted_ns);
+    }
     uint32_t waiting = kNobody;
     for (uint32_t number = 0; number < threads_.size(); ++number) {
       const analyze::ThreadStates* const states = threads_[number].states;
       const Waiting& one = all[number];
       if (states == nullptr || one.count < kFewestWaits || one.ns < states->life_ns() / 10) continue;
       // One that only waits for work, such as a writer of logs, holds up nobody.
-      if (states->running_ns < states->life_ns() / 20 && !on_path.contains(number)) continue;
+      const double runs = static_cast<double>(states->running_ns) * could_run;
+      if (runs < static_cast<double>(states->life_ns()) * running / 20 && !on_path.contains(number)) continue;
       if (waiting == kNobody || one.ns > all[waiting].ns) waiting = number;
     }
     if (waiting == kNobody) return;

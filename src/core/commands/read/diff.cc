@@ -415,7 +415,7 @@ std::string json_of(const Diff& diff, std::optional<int> exit_code, const std::v
   json.begin_object();
   write_diff(json, diff);
   for (const auto& [name, one] : {std::pair("functions", &functions.cpu), std::pair("waits", &functions.waits)}) {
-    if (*one) json.object(name, [&] { write_diff(json, **one); });
+    if (*one) json.object(name, [&json, &made = **one] { write_diff(json, made); });
   }
   if (notes != nullptr) json.values("notes", *notes);
   if (exit_code) json.field("exit_code", *exit_code);

@@ -112,7 +112,6 @@ void replace_row(bench::Meter& meter, const Choices& choices) {
     piece = std::malloc(choices.sizes[i] >> 10);
   };
   for (size_t i = 0; i < 16 * kChoices; ++i) replace();
-  allocator.verify();
   const auto cost = meter.cost(replace, replace_piece);
   const MemoryStatistics seen = allocator.statistics();
   bench::row("allocator_replace", "free + allocate at random, 256 live, 512 B .. 64 MiB",

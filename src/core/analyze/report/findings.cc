@@ -210,12 +210,24 @@ class Search {
     if (outer != device.during_late.end() && order(*outer).first && outer->total_ns > outer->self_ns * 3 / 2)
       one.evidence.push_back(base::format("meanwhile {} in {} and what is inside ({})", duration_text(outer->total_ns),
                                           shown(outer->name), times(outer->count)));
+    const auto before_rows = std::ssize(one.evidence);
     meanwhile(device.during_late, one);
-    if (device.during_late_outside_ns > 0)
-      one.evidence.push_back(
-          base::format("meanwhile {} outside of any range", duration_text(device.during_late_outside_ns)));
-    one.command =
-        device.during_late.empty() ? "kymo timeline FILE" : "kymo hist FILE " + pattern(device.during_late[0].name);
+    const uint64_t outside_ns = device.during_late_outside_ns;
+    const std::vector<HostRow>& late = device.during_late;
+    const auto end = late.begin() + std::min(std::ssize(late), static_cast<ptrdiff_t>(kRows));
+    const auto larger =
+        std::ranges::count_if(late.begin(), end, [&](const HostRow& row) { return row.self_ns > outside_ns; });
+    if (outside_ns > 0) {
+      std::string text = base::format("meanwhile {} outside of any range", duration_text(outside_ns));
+      if (!device.outside_function.empty())
+        text += base::format("; {} uses most CPU time there: {}", shown(device.outside_function),
+                             duration_text(device.outside_function_ns));
+      one.evidence.insert(one.evidence.begin() + before_rows + larger, std::move(text));
+    }
+    one.command = larger == 0 && !device.outside_function.empty()
+                      ? "kymo stats FILE --callees " + pattern(device.outside_function)
+                  : late.empty() ? "kymo timeline FILE"
+                                 : "kymo hist FILE " + pattern(late[0].name);
     if (2 * device.during_late_outside_ns > ns && !report_.has_samples)
       one.record = "what the host does outside of its ranges: kymo record samples its functions";
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "analyze/operation_name.h"
 #include "analyze/report/findings.h"
@@ -470,9 +471,17 @@ Report make_report(const trace::Reader& reader, const SampledFunctions* function
     device.add_host_times(main_track, late, nothing);
     DeviceReport& made = report.devices.emplace_back(std::move(device.finish()));
     if (!late.empty()) {
+      uint64_t most_outside = 0;
       for (const auto& [track, time] : host_time(walk, late)) {
         merge(made.during_late, time.rows);
         made.during_late_outside_ns += time.outside_ns;
+        if (functions == nullptr || time.outside_ns <= most_outside) continue;
+        most_outside = time.outside_ns;
+        const TrackOfTrace& thread = walk.tracks()[track];
+        const auto found = functions->outside.find(thread_key(*thread.writer, *thread.track));
+        if (found == functions->outside.end()) continue;
+        made.outside_function = found->second.name;
+        made.outside_function_ns = found->second.ns;
       }
     }
     if (!nothing.empty()) made.during_nothing = host_time(walk, {{main_track, nothing}})[main_track].rows;

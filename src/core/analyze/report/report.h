@@ -61,6 +61,8 @@ struct DeviceReport {
   std::array<GapSummary, kIdleCauses> gaps;
   std::vector<HostRow> during_late;     // what the launching threads did while the device waited for a launch
   uint64_t during_late_outside_ns = 0;  // of that: outside of any range
+  std::string outside_function;         // with most of the CPU time of the thread outside of ranges; empty: not known
+  uint64_t outside_function_ns = 0;     // its CPU time there
   std::vector<HostRow> during_nothing;  // what the main thread did while nothing more was submitted
 };
 
@@ -96,6 +98,7 @@ struct SampledFunctions {
     uint64_t count = 0;       // of waits
   };
   std::map<std::string, uint64_t> cpu_by_range;  // CPU time by the innermost range
+  std::map<std::string, Function> outside;       // by thread_key(): the one that uses most CPU time outside of ranges
   uint64_t lost_cpu_ns = 0;                      // CPU time without samples, because records were lost
   uint64_t unknown_ns = 0;                       // for so long, threads may have run or not, because records were lost
   std::vector<Function> running;                 // CPU time in functions of the program and libraries, most first

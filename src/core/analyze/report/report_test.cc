@@ -196,6 +196,23 @@ TEST_F(ReportTest, ARangeThatUsesLittleOfTheCpuWaits) {
   EXPECT_FALSE(report.findings[0].record.empty());
 }
 
+TEST_F(ReportTest, LateLaunchesOutsideOfRangesNameTheFunctionThatRuns) {
+  recorder_.complete(kMain, 0, 20, kLoad);
+  recorder_.complete(kMain, 700, 720, kLaunch, 0, 0, 11);
+  recorder_.complete(kStream, 730, 800, kKernel, 0, 0, 11);
+  recorder_.close();
+  const trace::Reader reader(folder_ / "trace.kymo");
+  SampledFunctions functions;
+  for (const auto& [id, writer] : reader.writers())
+    functions.outside[thread_key(writer, writer.tracks.at(kMain))] = {"decode_batch", "", 600};
+  const Report report = make_report(reader, &functions);
+  ASSERT_FALSE(report.findings.empty());
+  EXPECT_EQ(report.findings[0].kind, "late launches");
+  EXPECT_EQ(report.findings[0].evidence.front(),
+            "meanwhile 680 ns outside of any range; decode_batch uses most CPU time there: 600 ns");
+  EXPECT_EQ(report.findings[0].command, "kymo stats FILE --callees 'decode_batch'");
+}
+
 class SampledReportTest : public ReportTest {
  protected:
   enum SampledClass : uint32_t { kSample = 20, kOnCpu, kOffCpu };

@@ -696,8 +696,17 @@ void add_lock(const std::vector<functions::WaitedLock>& locks, analyze::SampledF
 // A page has room for a few.
 analyze::SampledFunctions sampled_functions(const trace::Reader& reader, functions::Samples& samples) {
   analyze::SampledFunctions all;
-  for (const functions::SampledThread& thread : samples.threads)
-    for (const functions::SampledStack& one : thread.stacks) all.cpu_by_range[samples.ranges[one.range]] += one.weight;
+  for (const functions::SampledThread& thread : samples.threads) {
+    std::map<std::string, uint64_t> outside;  // of ranges, by the function of the program
+    for (const functions::SampledStack& one : thread.stacks) {
+      all.cpu_by_range[samples.ranges[one.range]] += one.weight;
+      if (one.range == 0) outside[functions::own_function(samples.stacks->frames(one.stack))] += one.weight;
+    }
+    const auto most = std::ranges::max_element(outside, {}, [](const auto& one) { return one.second; });
+    if (most != outside.end())
+      all.outside[analyze::thread_key(*thread.place->writer, *thread.place->track)] = {symbols::short_name(most->first),
+                                                                                       "", most->second};
+  }
   for (const functions::OwnFunction& one : functions::own_functions(samples))
     if (all.running.size() < kRows) all.running.push_back({symbols::short_name(one.function), "", one.ns});
   all.lost_cpu_ns = samples.lost_cpu_ns;

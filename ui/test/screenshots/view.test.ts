@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { complete, stageTop } from '../support/browser';
-import { kymo } from '../support/command';
+import { binaries, kymo, notBuilt, recordSamples } from '../support/command';
 import { files, skip, viewing } from '../support/command_test';
 import { writeRank, writeTraining } from '../support/kineto';
 
@@ -14,11 +14,36 @@ const images = join(process.env.KYMO_UI_DIR!, '../docs/images');
 
 async function click(page: Page, name: string): Promise<void> {
   await complete(page);
-  const shape = (await page.evaluate(() => window.kymo.shapes())).find((s) => s.name === name)!;
+  const shape = (await page.evaluate(() => window.kymo.shapes())).find((s) => s.name.startsWith(name))!;
   await page.mouse.click(shape.x + shape.width / 2, (await stageTop(page)) + shape.y + shape.height / 2);
   await page.locator('.panel h2', { hasText: name }).waitFor();
   await complete(page);
 }
+
+test('a program and its device', { skip: skip || notBuilt('kymo_denoise') }, async (context) => {
+  const path = files.path('denoise.kymo');
+  if (!recordSamples(context, path, join(binaries, 'kymo_denoise'))) return;
+  await viewing([path], async (page) => {
+    await page.setViewportSize({ width: 1400, height: 860 });
+    await page.getByRole('button', { name: 'Report' }).click();
+    await page.locator('.panel', { hasText: 'saves at most' }).waitFor();
+    await page.mouse.move(700, 20);
+    await complete(page);
+    await page.screenshot({ path: join(images, 'view-light.png') });
+  });
+});
+
+test('a slow lock', { skip: skip || notBuilt('waits') }, async (context) => {
+  const path = files.path('locks.kymo');
+  if (!recordSamples(context, path, join(binaries, 'waits'), 'lock')) return;
+  await viewing([path], async (page) => {
+    await page.setViewportSize({ width: 1400, height: 860 });
+    await page.keyboard.press('l');
+    await click(page, 'waiting: (anonymous namespace)::log_result');
+    // Without the frames below, which have the folder of the sources.
+    await page.screenshot({ path: join(images, 'view-dark.png'), clip: { x: 0, y: 0, width: 1400, height: 772 } });
+  });
+});
 
 test('ranks', { skip }, async () => {
   const path = files.path('all.kymo');

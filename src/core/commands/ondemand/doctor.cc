@@ -105,8 +105,7 @@ std::string problem(const std::function<void()>& use) {
 Finding examine_sampling() {
   sample::PerfEvents::Unseen unseen;
   const std::string refused = problem([&] {
-    unseen =
-        sample::PerfEvents::for_next_program({1000, sample::kDefaultStacks, sample::Waits::Some, false, true}).unseen();
+    unseen = sample::PerfEvents::for_next_program({1000, sample::kDefaultStacks, sample::Waits::Some, true}).unseen();
   });
   if (refused.empty() && unseen.what.empty()) return {"sampling", Verdict::Good, "the kernel samples programs", {}};
   if (refused.empty())

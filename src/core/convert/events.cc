@@ -229,7 +229,7 @@ Track* Walk::find_track(const trace::EventChunk& chunk) {
   if (domain == writer.clocks.end()) return nullptr;
   std::unique_ptr<trace::ClockMap>& clock = clocks_[{chunk.writer, domain->first}];
   if (clock == nullptr) clock = std::make_unique<trace::ClockMap>(trace::clock_map(domain->second));
-  if (!clock->usable()) return nullptr;
+  if (!clock->usable() && !(clock->has_rate() && visitor_.wants_untimed())) return nullptr;
   track.clock = clock.get();
 
   std::unique_ptr<Process>& process = processes_[chunk.writer];

@@ -126,6 +126,9 @@ class EventVisitor {
   // Called once for each range, when both its ends are known: before the ranges inside it. But a range that spans
   // chunks comes after its content.
   virtual void range(const Range&) {}
+  // Called once: true if events of tracks whose clock has no readings must be passed too: only their durations are
+  // known.
+  virtual bool wants_untimed() const { return false; }
   // Called once: true if the next two must be called.
   virtual bool wants_moments() const { return false; }
   // The same ranges as two points in time, in the order of the program on each track and lane. The innermost open range

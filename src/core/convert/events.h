@@ -27,7 +27,6 @@ struct ClassInfo {
   trace::EventClass event_class;
   bool is_known = true;     // false: the trace has events of it but not the class; their values cannot be read
   bool has_places = false;  // the name has places that values fill: it is different for each event
-  bool is_pattern = false;  // it has, and is more than one place, so that an import needs it to restore the class
   // The name of each field's value; empty if the value is part of the event's name, or is not shown.
   std::vector<std::string> keys;
 };

@@ -155,7 +155,7 @@ TEST_F(NvtxTest, AProgramThatUsesNoInterfaceIsNotChanged) {
   EXPECT_THAT(ending.err, HasSubstr("no program that ran is linked with Kymo, and none used NVTX"));
 }
 
-TEST_F(NvtxTest, PayloadsCountersMemoryAndLocksAreRecorded) {
+TEST_F(NvtxTest, PayloadsAndLocksAreRecorded) {
   const Ending ending = run({program("kymo"), "record", "-o", trace(), "--", program("nvtx_extensions")});
   EXPECT_EQ(ending.out, "depths 0 1 1 0\n") << ending.err;
   const Readback trace = read_back(this->trace(), Detail::Arguments);
@@ -174,8 +174,6 @@ TEST_F(NvtxTest, PayloadsCountersMemoryAndLocksAreRecorded) {
   EXPECT_EQ(trace.count("operation"), 1u) << "named after its schema";
   ASSERT_EQ(trace.points_count("operation"), 1u);
   EXPECT_EQ(trace.detail_of(*trace.points_named("operation")[0]).arguments.size(), 7u) << "without the bad pointer";
-  EXPECT_EQ(trace.points_count("queue (requests)"), 3u);
-  EXPECT_EQ(trace.points_count("region"), 4u);
   EXPECT_EQ(trace.count("acquire cache"), 2u);
   EXPECT_EQ(trace.points_count("failed to acquire cache"), 1u);
   EXPECT_EQ(trace.points_count("hold cache"), 1u);
@@ -183,43 +181,12 @@ TEST_F(NvtxTest, PayloadsCountersMemoryAndLocksAreRecorded) {
   EXPECT_EQ(trace.detail_of(*trace.points_named("name of {kind}: {name}")[0]).text, "name of CUDA stream: copies");
 }
 
-TEST_F(NvtxTest, AToolThatWasThereReceivesEverythingToo) {
-  const Ending ending = record(
-      {"domains"}, {}, {{"NVTX_INJECTION64_PATH", program("nvtx_second_tool.so")}, {"NVTX_TOOL_LOG", file("heard")}});
-  EXPECT_EQ(ending.out, "same domain 1\ndepths 0 0 1 1 0 0\n") << "the depths are Kymo's";
-  EXPECT_EQ(contents_of(file("heard")),
-            "attached\ndomain one\nstring in one: registered\npush default\npush in one: registered\n"
-            "push in one: registered\npop in one\npop in one\npop\n")
-      << "the tool has no function to create a domain by a wide name";
-  const Readback trace = read_back(this->trace());
-  EXPECT_TRUE(sound_and_complete(trace));
-  EXPECT_EQ(trace.count("registered"), 2u);
-  EXPECT_EQ(trace.points_count("across"), 1u);
-}
-
-TEST_F(NvtxTest, RangesOfAChainedToolHaveItsIds) {
-  const Ending ending = record(
-      {"core"}, {}, {{"NVTX_INJECTION64_PATH", program("nvtx_second_tool.so")}, {"NVTX_TOOL_LOG", file("heard")}});
-  EXPECT_EQ(ending.out, "depths 0 1 1 0 -1\nrange has an id\n");
-  EXPECT_EQ(contents_of(file("heard")),
-            "attached\npush outer\npop\npop\npop\nmark mark {0} {{\nstart started 5001\nend 5001\n");
-}
-
-TEST_F(NvtxTest, AChainedToolThatUsesNvtxItselfDoesNotHang) {
-  record({"core"}, {},
-         {{"NVTX_INJECTION64_PATH", program("nvtx_second_tool.so")},
-          {"NVTX_TOOL_LOG", file("heard")},
-          {"NVTX_TOOL_CALLS", "1"}});
-  EXPECT_THAT(contents_of(file("heard")), testing::StartsWith("attached\npush outer\n"));
-  const Readback trace = read_back(this->trace());
-  EXPECT_EQ(trace.points_count("from the tool"), 1u) << trace.summary();
-  EXPECT_EQ(trace.count("outer"), 1u);
-}
-
-TEST_F(NvtxTest, AToolThatCannotBeLoadedIsReportedOnce) {
-  const Ending ending = record({"core"}, {}, {{"NVTX_INJECTION64_PATH", "/nonexistent/tool.so"}});
-  EXPECT_EQ(ending.out, "depths 0 1 1 0 -1\nrange has an id\n");
-  EXPECT_THAT(ending.err, HasSubstr("kymo: NVTX calls are not passed on to /nonexistent/tool.so: "));
+TEST_F(NvtxTest, AToolThatWasThereKeepsItsPlace) {
+  const std::string tool = program("nvtx_tool.so");
+  const Ending ending = record({"domains"}, {}, {{"NVTX_INJECTION64_PATH", tool}, {"NVTX_TOOL_LOG", file("heard")}});
+  EXPECT_EQ(ending.code, 0) << ending.err;
+  EXPECT_THAT(contents_of(file("heard")), HasSubstr("push"));
+  EXPECT_THAT(ending.err, HasSubstr("NVTX is not recorded: NVTX_INJECTION64_PATH names another tool, " + tool));
 }
 
 TEST_F(NvtxTest, InfoShowsTheInterface) {

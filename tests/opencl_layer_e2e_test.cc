@@ -102,7 +102,7 @@ TEST_F(OpenClLayerTest, CommandsReadItAsTheyReadKymosOwnRuntime) {
   EXPECT_THAT(info.out, testing::HasSubstr("OpenCL queue 0"));
   const std::string chrome = file("a.json");
   ASSERT_EQ(run({program("kymo"), "export", trace(), "-o", chrome}).code, 0);
-  EXPECT_THAT(contents_of(chrome), testing::HasSubstr("\"launch twice\""));
+  EXPECT_THAT(contents_of(chrome), testing::HasSubstr("\"kernel\":\"twice\""));
 }
 
 TEST_F(OpenClLayerTest, TimesOfTheDeviceAreOnTheClockOfTheTrace) {

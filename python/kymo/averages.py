@@ -105,7 +105,7 @@ def of_events(events, by_shape=False, stack_n=0):
             row = rows.setdefault((event["name"], str(args.get("Input Dims", "")) if by_shape else "", stack), _Row())
             row.durations.append(duration)
             row.self_us += duration
-            row.category = event.get("kymo_category", event.get("cat", ""))
+            row.category = event.get("cat", "")
             if open_ranges:
                 open_ranges[-1][1].self_us -= duration
             device_us = launched.get(args.get("External id"), 0.0) if "correlation" not in args else 0.0

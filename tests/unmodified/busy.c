@@ -9,7 +9,6 @@
  *   sleep      sleeps for the time instead, in busy_sleep
  *   crowd      in four threads for each processor, which also yield; after 2000 switches of them for each processor,
  *              another one waits 30 times for a mutex, in busy_lock
- *   touch      uses a page of new memory for each millisecond, in busy_touch
  *   clock      asks for the time, in busy_clock
  *   coroutine  on a stack of its own, in busy_coroutine
  *   signal     in the handler of a signal that interrupts busy_raise, in busy_handler */
@@ -21,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -160,14 +158,6 @@ static void busy_crowd(void) {
   for (long i = 0; i < count; ++i) pthread_join(crowd[i], NULL);
 }
 
-FUNCTION void busy_touch(long pages) {
-  const size_t page = 4096;
-  char* const memory = mmap(NULL, (size_t)pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return;
-  madvise(memory, (size_t)pages * page, MADV_NOHUGEPAGE);
-  for (long i = 0; i < pages; ++i) memory[(size_t)i * page] = 1;
-}
-
 FUNCTION void busy_clock(long milliseconds) {
   struct timespec now;
   for (const long end = cpu_milliseconds() + milliseconds; cpu_milliseconds() < end;)
@@ -212,7 +202,6 @@ int main(int argc, char** argv) {
   if (strcmp(mode, "deep") == 0) return deep_work(200, milliseconds) == 12345;
   if (strcmp(mode, "sleep") == 0) busy_sleep(milliseconds);
   if (strcmp(mode, "crowd") == 0) busy_crowd();
-  if (strcmp(mode, "touch") == 0) busy_touch(milliseconds);
   if (strcmp(mode, "clock") == 0) busy_clock(milliseconds);
   if (strcmp(mode, "coroutine") == 0) return run_coroutine();
   if (strcmp(mode, "signal") == 0) return busy_raise();

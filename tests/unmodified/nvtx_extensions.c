@@ -1,10 +1,7 @@
-/* A program that uses the extensions of NVTX: payloads with schemas, counters, memory. Knows nothing of Kymo. */
+/* A program that uses the extension of NVTX for payloads with schemas. Knows nothing of Kymo. */
 #include <nvtx3/nvToolsExt.h>
-#include <nvtx3/nvToolsExtCounters.h>
 #include <nvtx3/nvToolsExtCuda.h>
-#include <nvtx3/nvToolsExtMem.h>
 #include <nvtx3/nvToolsExtPayload.h>
-#include <nvtx3/nvToolsExtSemanticsCounters.h>
 #include <nvtx3/nvToolsExtSync.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -86,54 +83,6 @@ static void payloads(nvtxDomainHandle_t domain) {
   printf("depths %d %d %d %d\n", depth, inner, inner_end, end);
 }
 
-static void counters(nvtxDomainHandle_t domain) {
-  nvtxSemanticsCounter_t semantics;
-  memset(&semantics, 0, sizeof semantics);
-  semantics.header.structSize = sizeof semantics;
-  semantics.header.semanticId = NVTX_SEMANTIC_ID_COUNTERS_V1;
-  semantics.unit = "requests";
-  const nvtxCounterAttr_t attributes = {.structSize = sizeof attributes,
-                                        .schemaId = NVTX_PAYLOAD_ENTRY_TYPE_INT64,
-                                        .name = "queue",
-                                        .semantics = &semantics.header};
-  const uint64_t counter = nvtxCounterRegister(domain, &attributes);
-  for (int i = 0; i < 3; ++i) nvtxCounterSampleInt64(domain, counter, 10 * i);
-  nvtxCounterSampleNoValue(domain, counter, NVTX_COUNTER_SAMPLE_UNAVAILABLE);
-}
-
-static char pool[4096];
-static void memory(nvtxDomainHandle_t domain) {
-  nvtxMemVirtualRangeDesc_t range = {sizeof pool, pool};
-  nvtxMemHeapDesc_t heap;
-  memset(&heap, 0, sizeof heap);
-  heap.extCompatID = NVTX_EXT_COMPATID_MEM;
-  heap.structSize = sizeof heap;
-  heap.usage = NVTX_MEM_HEAP_USAGE_TYPE_SUB_ALLOCATOR;
-  heap.type = NVTX_MEM_TYPE_VIRTUAL_ADDRESS;
-  heap.typeSpecificDescSize = sizeof range;
-  heap.typeSpecificDesc = &range;
-  heap.messageType = NVTX_MESSAGE_TYPE_ASCII;
-  heap.message.ascii = "pool";
-  const nvtxMemHeapHandle_t handle = nvtxMemHeapRegister(domain, &heap);
-  nvtxMemVirtualRangeDesc_t regions[2] = {{256, pool}, {512, pool + 1024}};
-  nvtxMemRegionHandle_t handles[2];
-  nvtxMemRegionsRegisterBatch_t batch = {NVTX_EXT_COMPATID_MEM,
-                                         sizeof batch,
-                                         NVTX_MEM_TYPE_VIRTUAL_ADDRESS,
-                                         handle,
-                                         2,
-                                         sizeof regions[0],
-                                         regions,
-                                         handles};
-  nvtxMemRegionsRegister(domain, &batch);
-  nvtxMemRegionRef_t reference;
-  reference.pointer = pool;
-  nvtxMemRegionsUnregisterBatch_t gone = {NVTX_EXT_COMPATID_MEM, sizeof gone, NVTX_MEM_REGION_REF_TYPE_POINTER, 1,
-                                          sizeof reference,      &reference};
-  nvtxMemRegionsUnregister(domain, &gone);
-  nvtxMemHeapReset(domain, handle);
-}
-
 static void names_and_locks(nvtxDomainHandle_t domain) {
   nvtxNameCuStreamA((CUstream)(uintptr_t)0x1234, "copies");
   nvtxSyncUserAttributes_t attributes;
@@ -154,8 +103,6 @@ static void names_and_locks(nvtxDomainHandle_t domain) {
 int main(void) {
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("extended");
   payloads(domain);
-  counters(domain);
-  memory(domain);
   names_and_locks(domain);
   return 0;
 }

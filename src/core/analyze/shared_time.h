@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -35,7 +36,7 @@ inline bool may_share_times(const trace::WriterInfo& writer, const trace::Track&
 
 // The number of operations that share the time of an event; 1: it has its own. The values are untrusted.
 inline uint32_t operations_in_this_time(const trace::EventClass* event_class,
-                                        const std::vector<trace::ValueCursor::Value>& values) {
+                                        std::span<const trace::ValueCursor::Value> values) {
   if (event_class == nullptr) return 1;
   for (size_t i = 0; i < std::min(values.size(), event_class->fields.size()); ++i)
     if (event_class->fields[i].name == kOperationsInThisTime)

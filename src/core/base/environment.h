@@ -56,9 +56,9 @@ constexpr bool names_only_kymo(std::string_view value) noexcept {
 // `variable` is NAME=VALUE. True for variables that change how a program runs, and for none that may contain a secret.
 // Variables that `kymo record` sets itself are excluded.
 constexpr bool describes_run(std::string_view variable) noexcept {
-  constexpr std::array<std::string_view, 10> kOwn{
-      "KYMO_SESSION", "KYMO_POLICY=",           "KYMO_RING_BYTES=",     "KYMO_SAMPLE_PACKETS=", "KYMO_INTERFACES=",
-      "KYMO_MALLOC=", "KYMO_PYTHON_FUNCTIONS=", "KYMO_STATIC_PROGRAM=", "KYMO_NVTX_CHAIN=",     "KYMO_CUDA_CHAIN="};
+  constexpr std::array<std::string_view, 8> kOwn{
+      "KYMO_SESSION",     "KYMO_POLICY=", "KYMO_RING_BYTES=",       "KYMO_SAMPLE_PACKETS=",
+      "KYMO_INTERFACES=", "KYMO_MALLOC=", "KYMO_PYTHON_FUNCTIONS=", "KYMO_STATIC_PROGRAM="};
   for (const std::string_view own : kOwn)
     if (variable.starts_with(own)) return false;
   constexpr std::array<std::string_view, 12> kPrefixes{"KYMO_",        "CUDA_",     "OMP_",        "MKL_",

@@ -75,10 +75,10 @@ inline constexpr VariableDescription kDataVariables[] = {
 
 // What programs of Kymo set for each other.
 inline constexpr VariableDescription kInternalVariables[] = {
-    {"KYMO_SESSION", "", ""},        {"KYMO_SESSION_FILE", "", ""},     {"KYMO_SESSION_HOME", "", ""},
-    {"KYMO_TRACE_SESSION", "", ""},  {"KYMO_MALLOC", "", ""},           {"KYMO_SAMPLE_PACKETS", "", ""},
-    {"KYMO_STATIC_PROGRAM", "", ""}, {"KYMO_INTERFACES", "", ""},       {"KYMO_NVTX_CHAIN", "", ""},
-    {"KYMO_CUDA_CHAIN", "", ""},     {"KYMO_PYTHON_FUNCTIONS", "", ""}, {"KYMO_GPU_STALLS", "", ""}};
+    {"KYMO_SESSION", "", ""},        {"KYMO_SESSION_FILE", "", ""}, {"KYMO_SESSION_HOME", "", ""},
+    {"KYMO_TRACE_SESSION", "", ""},  {"KYMO_MALLOC", "", ""},       {"KYMO_SAMPLE_PACKETS", "", ""},
+    {"KYMO_STATIC_PROGRAM", "", ""}, {"KYMO_INTERFACES", "", ""},   {"KYMO_PYTHON_FUNCTIONS", "", ""},
+    {"KYMO_GPU_STALLS", "", ""}};
 
 inline constexpr VariableTopic kVariableTopics[] = {
     {"Recording", std::begin(kRecordingVariables), std::end(kRecordingVariables)},

@@ -107,7 +107,7 @@ struct Recording::Impl {
                   [this](Collector&, bool is_last) {
                     for (const Refusal& refusal : refusals.take()) collector.add_refused(refusal.pid, refusal.why);
                     if (is_last) refusals.close();  // first: a program that starts after discover() must not record
-                    discover(is_last);
+                    discover();
                   }) {
     announce();
     replaced_file.give_rights();
@@ -123,7 +123,7 @@ struct Recording::Impl {
   }
 
   // Adds new segments of this session. Segments whose process has ended are drained and removed.
-  void discover(bool is_last) {
+  void discover() {
     auto found = find_segments(
         [this](const record::SegmentHeader& header) {
           return std::memcmp(header.session, session.bytes, sizeof header.session) == 0;

@@ -34,7 +34,6 @@ void describe_fields(ClassInfo& info) {
     text += piece.text.size();
   }
   if (text != info.event_class.name.size()) info.has_places = true;  // "{{"
-  info.is_pattern = info.has_places && info.event_class.name != "{}";
   size_t unnamed = 0;
   for (size_t i = 0; i < fields.size(); ++i) {
     if (is_stack_number(info.event_class, fields[i])) {
@@ -47,7 +46,6 @@ void describe_fields(ClassInfo& info) {
     }
     ++unnamed;
     info.keys.push_back(is_shown[i] ? std::string() : base::format("value {}", unnamed));
-    if (!is_shown[i]) info.is_pattern = false;  // the places count all values without names
   }
 }
 
@@ -229,7 +227,7 @@ Track* Walk::find_track(const trace::EventChunk& chunk) {
   if (domain == writer.clocks.end()) return nullptr;
   std::unique_ptr<trace::ClockMap>& clock = clocks_[{chunk.writer, domain->first}];
   if (clock == nullptr) clock = std::make_unique<trace::ClockMap>(trace::clock_map(domain->second));
-  if (!clock->usable()) return nullptr;
+  if (!clock->usable() && !(clock->has_rate() && visitor_.wants_untimed())) return nullptr;
   track.clock = clock.get();
 
   std::unique_ptr<Process>& process = processes_[chunk.writer];

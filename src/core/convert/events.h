@@ -27,7 +27,6 @@ struct ClassInfo {
   trace::EventClass event_class;
   bool is_known = true;     // false: the trace has events of it but not the class; their values cannot be read
   bool has_places = false;  // the name has places that values fill: it is different for each event
-  bool is_pattern = false;  // it has, and is more than one place, so that an import needs it to restore the class
   // The name of each field's value; empty if the value is part of the event's name, or is not shown.
   std::vector<std::string> keys;
 };
@@ -126,6 +125,9 @@ class EventVisitor {
   // Called once for each range, when both its ends are known: before the ranges inside it. But a range that spans
   // chunks comes after its content.
   virtual void range(const Range&) {}
+  // Called once: true if events of tracks whose clock has no readings must be passed too: only their durations are
+  // known.
+  virtual bool wants_untimed() const { return false; }
   // Called once: true if the next two must be called.
   virtual bool wants_moments() const { return false; }
   // The same ranges as two points in time, in the order of the program on each track and lane. The innermost open range

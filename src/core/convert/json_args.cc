@@ -96,7 +96,6 @@ std::string colour_text(uint32_t colour) { return base::format("#{:06x}", colour
 
 void JsonArgs::append(JsonObject& object, const Range& range, const RangeForm& form) {
   append_fields(object, range);
-  if (form.with_note) append_json_string(object.key(kNoteKey), kRangeNote);
   if (form.stream) append_place(object, range, *form.stream);
   if (range.correlation != 0 && form.with_correlation && !has_field(*range.event_class, "correlation")) {
     append_integer(object.key("correlation"), range.correlation);
@@ -117,10 +116,8 @@ void JsonArgs::append_place(JsonObject& object, const Range& range, int64_t stre
 
 void JsonArgs::append(JsonObject& object, const Point& point) {
   append_fields(object, point);
-  if (form_ == Form::Kineto) {
-    if (const std::string note = note_of(point.kind, point.id); !note.empty())
-      append_json_string(object.key(kNoteKey), note);
-  }
+  const std::string note = note_of(point.kind, point.id);
+  if (form_ == Form::Kineto && !note.empty()) append_json_string(object.key(kNoteKey), note);
   const bool is_memory = trace::is_of_memory(point.kind);
   if (is_memory && form_ == Form::Kineto) {
     append_integer(object.key("Addr"), point.id);
@@ -132,9 +129,8 @@ void JsonArgs::append(JsonObject& object, const Point& point) {
   }
 }
 
-void JsonArgs::append(JsonObject& object, const AsyncRange& range, bool with_note) {
+void JsonArgs::append(JsonObject& object, const AsyncRange& range) {
   append_fields(object, range);
-  if (with_note) append_json_string(object.key(kNoteKey), note_of(trace::PointKind::AsyncBegin, range.id));
   if (!range.finished && !has_field(*range.event_class, "finished")) base::append(object.key("finished"), "false");
 }
 
@@ -162,6 +158,7 @@ std::string JsonArgs::key_for(const ClassInfo& info, size_t field) const {
   // The name of the file says only that it is a launch.
   if (name.empty()) return kineto::device_call(event_class.name, event_class.category).name.empty() ? "" : "kernel";
   if (event_class.category == "memory" && name == "bytes") return "Bytes";
+  if (name == "operations_in_this_time") return "operations_measured_together";  // each has its own share of the time
   return name == "GB_per_s" ? "memory bandwidth (GB/s)" : name;
 }
 

@@ -42,15 +42,14 @@ class JsonArgs {
 
   // What Kineto's form adds to the data of a range.
   struct RangeForm {
-    bool with_note = false;         // (event_note.h)
     bool with_correlation = true;   // HTA expects it of launches and work only
     std::optional<int64_t> stream;  // it ran on a device, on this stream
   };
-  // In Kineto's form, a point has its note, and a range across threads if wanted.
+  // In Kineto's form, a point has its note (event_note.h).
   void append(JsonObject& object, const Range& range, const RangeForm& form);
   void append(JsonObject& object, const Range& range) { append(object, range, {}); }
   void append(JsonObject& object, const Point& point);
-  void append(JsonObject& object, const AsyncRange& range, bool with_note = false);
+  void append(JsonObject& object, const AsyncRange& range);
 
  private:
   struct Prepared {

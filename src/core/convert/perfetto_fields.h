@@ -74,7 +74,6 @@ namespace event {
 enum : uint32_t {
   kCategoryIids = 3,
   kDebugAnnotations = 4,
-  kLegacy = 6,
   kType = 9,
   kNameIid = 10,
   kTrackUuid = 11,
@@ -98,20 +97,6 @@ inline constexpr uint32_t kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter
 }  // namespace event
 
 // The form of Chrome's JSON events, of before there were tracks.
-namespace legacy {
-enum : uint32_t {
-  kNameIid = 1,
-  kPhase = 2,
-  kDurationUs = 3,
-  kUnscopedId = 6,
-  kIdScope = 7,
-  kLocalId = 10,
-  kGlobalId = 11,
-  kPidOverride = 18,
-  kTidOverride = 19,
-};
-}  // namespace legacy
-
 namespace annotation {
 enum : uint32_t {
   kNameIid = 1,

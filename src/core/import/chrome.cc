@@ -306,12 +306,6 @@ class ChromeImport {
       case Open::Kind::Flow:
         record.end = static_cast<int64_t>(number_of_id(open.key));
         break;
-      case Open::Kind::OwnFlow: {
-        // A point of several arrows is written for each.
-        const FlowPoint point{track, record.start, record.point, record.end};
-        if (std::exchange(last_flow_, point) == point) block.drop(record);
-        break;
-      }
       case Open::Kind::UnfinishedAsync:
       case Open::Kind::Async: {
         const uint64_t number = number_of_id(open.key);
@@ -327,20 +321,7 @@ class ChromeImport {
       case Open::Kind::Sample:
         record.end = stack_of(open.key, builder_, track);
         break;
-      case Open::Kind::Allocation: {
-        // The stack is the last of its values.
-        const size_t next = open.record + size_t{1};
-        const size_t end = next < block.records.size() ? next_values(block, next) : block.bytes.size();
-        put_wide_varint(block.bytes.data() + end - kWideVarint, stack_of(open.key, builder_, track));
-        break;
-      }
     }
-  }
-
-  // Where the values of the next record that has some begin.
-  static size_t next_values(const EventBlock& block, size_t at) {
-    while (at < block.records.size() && block.records[at].kind == ImportedRecord::Kind::End) ++at;
-    return at < block.records.size() ? block.records[at].values : block.bytes.size();
   }
 
   uint64_t number_of_id(const std::string& key) { return ids_.try_emplace(key, ids_.size() + 1).first->second; }
@@ -421,14 +402,6 @@ class ChromeImport {
     return base_ns;
   }
 
-  struct FlowPoint {
-    uint32_t track = 0;
-    int64_t time = 0;
-    uint8_t kind = 0;
-    int64_t id = 0;
-    bool operator==(const FlowPoint&) const = default;
-  };
-
   TraceBuilder& builder_;
   const ChromeOptions options_;
   std::deque<ChromePieceReader> readers_;  // by thread
@@ -438,7 +411,6 @@ class ChromeImport {
   // Used by the thread that applies a piece.
   ChromeRows rows_;
   std::vector<uint32_t> tracks_;  // of the rows of a piece
-  FlowPoint last_flow_;           // of a file that Kymo exported
   ChromePiece::Counts counts_;
   std::unordered_map<std::string, uint64_t> ids_;
   std::unordered_set<uint64_t> unfinished_;  // ids of ranges across threads

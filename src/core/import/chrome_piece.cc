@@ -157,13 +157,6 @@ int64_t sum(int64_t a, int64_t b) {
   return result;
 }
 
-// Not negative.
-int64_t nanoseconds(const Additions& additions, std::string_view name) {
-  const ImportedValue* const found = additions.find(name);
-  if (found == nullptr || found->type != FieldType::Int) return 0;
-  return std::max<int64_t>(static_cast<int64_t>(found->bits), 0);
-}
-
 // Ids are texts or numbers, and belong together only with the same category (and name, for a flow).
 std::string id_key(const JsonEvent& event) {
   const bool is_flow = event.phase == 's' || event.phase == 't' || event.phase == 'f';
@@ -223,7 +216,7 @@ void ChromePieceReader::range(const JsonEvent& event) {
   const bool on_device = is_device_category(event.category) || is_on_device(event);
   const uint32_t at = on_device ? queue(event) : row(event);
   uint64_t correlation = 0;
-  bool is_finished = true, has_note = false, has_values = range_values_;
+  bool is_finished = true, has_text = false, has_values = range_values_;
   values_.clear();
   for (const JsonArgument& argument : event.arguments) {
     // What the track or the correlation says already.
@@ -233,63 +226,32 @@ void ChromePieceReader::range(const JsonEvent& event) {
       is_finished = false;  // so Kymo writes it, with a duration for viewers
     } else if (!on_device || !is_known(event, at, argument)) {
       values_.push_back(imported(argument));
-      has_note |= argument.type == JsonArgument::Type::String;
+      has_text |= argument.type == JsonArgument::Type::String;
       has_values |= argument.key == JsonEvent::kSharing;  // its times need it
     }
   }
   ImportedEvent imported{event.name, event.category, has_values ? &values_ : nullptr};
-  int64_t before = 0, after = 0;
-  if (has_note) {
-    if (take_range_note(values_, additions_)) {
-      if (const std::string_view own = additions_.text(convert::kOwnName); !own.empty()) {
-        imported.name = own;
-        // The value of a place in its name.
-        std::erase_if(values_, [&](const ImportedValue& value) {
-          return value.name == "kernel" && own.find(value.text) != own.npos;
-        });
-      }
-      take_class(additions_, values_, imported);
-      if (const ImportedValue* const own = additions_.find(convert::kOwnCategory)) {
-        imported.category = own->text;
-      } else if (imported.category == convert::kineto::kAnnotation) {
-        imported.category = {};
-      }
-      if (const ImportedValue* const own = additions_.find(convert::kOwnCorrelation)) correlation = own->bits;
-      before = nanoseconds(additions_, convert::kTimeBefore);
-      after = nanoseconds(additions_, convert::kTimeAfter);
-    } else if (on_device) {
-      const auto note = take_note(values_, additions_);
-      if (note && note->kind == PointKind::AsyncBegin) return annotation(event, at, note->id, is_finished);
-    }
-    imported.colour = take_colour(values_);
-  }
+  if (has_text) imported.colour = take_colour(values_);
   if (!to_->launching_row && (is_launch_category(event.category) || (correlation != 0 && !on_device)))
     to_->launching_row = at;
   to_->counts.bad_durations += event.has_bad_duration;
-  const int64_t start = sum(*event.time_ns, -before);
-  const int64_t end = sum(sum(*event.time_ns, event.duration_ns.value_or(0)), after);
+  const int64_t start = *event.time_ns, end = sum(start, event.duration_ns.value_or(0));
   if (!is_finished && !event.duration_ns) return blocks_[at].open_range(tables_, start, imported, correlation);
   blocks_[at].range(tables_, start, end, imported, correlation);
   if (!is_finished) add_open(Open::Kind::UnfinishedRange, at, {});
 }
 
-// A range across threads of a device's queue, which Kymo exported as one event.
-void ChromePieceReader::annotation(const JsonEvent& event, uint32_t row, uint64_t id, bool is_finished) {
-  const uint32_t colour = take_colour(values_);
-  const ImportedValue* const own = additions_.find(convert::kOwnCategory);
-  const ImportedEvent imported{event.name, own != nullptr ? own->text : event.category, &values_, colour};
-  const std::string key = "queue\n" + chrome_row_key(event.pid, event.tid) + "\n" + std::to_string(id);
-  point(row, *event.time_ns, PointKind::AsyncBegin, 0, imported);
-  add_open(Open::Kind::Async, row, key);
-  if (!is_finished) return;
-  point(row, sum(*event.time_ns, event.duration_ns.value_or(0)), PointKind::AsyncEnd, 0, {{}, {}, nullptr});
-  add_open(Open::Kind::Async, row, key);
-}
-
 void ChromePieceReader::instant(const JsonEvent& event) {
   prepare(event);
-  if (const auto note = take_note(values_, additions_)) return exported(event, *note);
+  const auto note = take_note(values_, additions_);
+  if (note && note->kind == PointKind::Sample) return sample(event);
   const uint32_t at = row(event);
+  if (note) {
+    const uint32_t colour = take_colour(values_);
+    const std::string_view own = additions_.text("name");
+    return point(at, *event.time_ns, note->kind, note->id,
+                 {own.empty() ? event.name : own, own.empty() ? event.category : "memory", &values_, colour});
+  }
   if (event.name != "[memory]") return point(at, *event.time_ns, PointKind::Instant, 0, head(event));
   uint64_t address = 0;
   int64_t bytes = 0;
@@ -302,25 +264,11 @@ void ChromePieceReader::instant(const JsonEvent& event) {
   point(at, *event.time_ns, bytes < 0 ? PointKind::Free : PointKind::Allocation, address, head(event));
 }
 
-// A point that Kymo exported as an instant.
-void ChromePieceReader::exported(const JsonEvent& event, const convert::Note& note) {
+// A sample that Kymo exported as an instant.
+void ChromePieceReader::sample(const JsonEvent& event) {
   const uint32_t at = row(event);
-  const bool is_memory = trace::is_of_memory(note.kind);
-  const std::string_view stack = additions_.text("stack");
-  std::string_view name = event.name, category = event.category;
-  if (is_memory) {
-    if (const std::string_view own = additions_.text("name"); !own.empty()) name = own;
-    category = additions_.text(convert::kOwnCategory);
-    for (ImportedValue& value : values_)  // Kineto's word for it
-      if (value.name == "Bytes" && category == "memory") value.name = "bytes";
-  }
-  const uint32_t colour = take_colour(values_);
-  const bool has_stack_value = note.kind == PointKind::Allocation && !stack.empty();
-  if (has_stack_value) values_.push_back(stack_value(UINT32_MAX));  // the widest; the number comes later
-  point(at, *event.time_ns, note.kind, note.kind == PointKind::Sample ? 0 : note.id,
-        {name, category, &values_, colour});
-  if (note.kind == PointKind::Sample) add_open(Open::Kind::Sample, at, std::string(stack));
-  if (has_stack_value) add_open(Open::Kind::Allocation, at, std::string(stack));
+  point(at, *event.time_ns, PointKind::Sample, 0, head(event));
+  add_open(Open::Kind::Sample, at, std::string(additions_.text("stack")));
 }
 
 // A counter with several arguments is several counters.
@@ -341,19 +289,8 @@ void ChromePieceReader::flow(const JsonEvent& event, PointKind kind) {
   if (event.category == "ac2g" || event.name == "ac2g") return;
   prepare(event);
   const uint32_t at = row(event);
-  const auto note = take_note(values_, additions_);
-  if (!note) {
-    point(at, *event.time_ns, kind, 0, {event.name, {}, &values_});
-    return add_open(Open::Kind::Flow, at, id_key(event));
-  }
-  // Kymo's exports give a flow one name, and its own name is an argument. It is at the end of its range if a viewer
-  // would not find it there.
-  const std::string_view own = additions_.text("flow");
-  const int64_t time = *event.time_ns + (additions_.find("at_end") != nullptr ? 1 : 0);
-  const uint32_t colour = take_colour(values_);
-  point(at, time, note->kind, note->id,
-        {own.empty() ? event.name : own, additions_.text(convert::kOwnCategory), &values_, colour});
-  add_open(Open::Kind::OwnFlow, at, {});
+  point(at, *event.time_ns, kind, 0, {event.name, {}, &values_});
+  add_open(Open::Kind::Flow, at, id_key(event));
 }
 
 void ChromePieceReader::async(const JsonEvent& event, PointKind kind) {
@@ -429,10 +366,7 @@ uint32_t ChromePieceReader::queue(const JsonEvent& event) {
     queue = known->second;
     return at;
   }
-  // Kymo puts operations that overlap on other streams, and says so by a note.
-  const auto is_note = [](const JsonArgument& argument) { return argument.key == convert::kNoteKey; };
-  const bool is_noted = std::any_of(event.arguments.begin(), event.arguments.end(), is_note);
-  const JsonArgument* const stream = is_noted ? nullptr : number_argument(event, "stream");
+  const JsonArgument* const stream = number_argument(event, "stream");
   const JsonArgument* const context = number_argument(event, "context");
   const auto tid = static_cast<uint64_t>(std::max<int64_t>(event.tid.number, 0));
   queue = ChromeQueue{stream != nullptr ? stream->bits : tid, context != nullptr ? context->bits : 0};

@@ -45,7 +45,7 @@ struct ChromePiece {
   };
   // A point whose number is not known yet.
   struct Open {
-    enum class Kind : uint8_t { Flow, OwnFlow, Async, UnfinishedAsync, UnfinishedRange, Sample, Allocation };
+    enum class Kind : uint8_t { Flow, Async, UnfinishedAsync, UnfinishedRange, Sample };
     Kind kind = Kind::Flow;
     uint32_t row = 0, record = 0;
     std::string key;  // of an id; the frames of a stack
@@ -94,8 +94,7 @@ class ChromePieceReader {
   void visit(const JsonEvent& event);
   void range(const JsonEvent& event);
   void instant(const JsonEvent& event);
-  void exported(const JsonEvent& event, const convert::Note& note);
-  void annotation(const JsonEvent& event, uint32_t row, uint64_t id, bool is_finished);
+  void sample(const JsonEvent& event);
   void counter(const JsonEvent& event);
   void flow(const JsonEvent& event, trace::PointKind kind);
   void async(const JsonEvent& event, trace::PointKind kind);

@@ -91,28 +91,6 @@ std::optional<convert::Note> take_note(std::vector<ImportedValue>& values, Addit
   return note;
 }
 
-bool take_range_note(std::vector<ImportedValue>& values, Additions& additions) {
-  const auto found = find_last(values, convert::kNoteKey);
-  additions.values.clear();
-  if (found == values.end() || found->type != FieldType::String || found->text != convert::kRangeNote) return false;
-  additions.values.assign(found + 1, values.end());
-  values.erase(found, values.end());
-  return true;
-}
-
-void take_class(const Additions& additions, std::vector<ImportedValue>& values, ImportedEvent& event) {
-  const std::string_view name = additions.text(convert::kOwnClass);
-  if (name.empty()) return;
-  event.name = name;
-  event.has_places = true;
-  size_t unnamed = 0;
-  for (ImportedValue value : additions.values) {
-    if (!value.name.starts_with(convert::kOwnValue)) continue;
-    value.name = {};
-    values.insert(values.begin() + static_cast<ptrdiff_t>(unnamed++), value);
-  }
-}
-
 uint32_t stack_of(std::string_view text, TraceBuilder& builder, uint32_t track) {
   constexpr std::string_view kBetween = " < ";
   std::vector<ImportedFrame> frames;

@@ -38,10 +38,6 @@ struct Additions {
 
 // Removes the note from the values, and what follows it. Nothing if there is none.
 std::optional<convert::Note> take_note(std::vector<ImportedValue>& values, Additions& additions);
-// The same for the note of a range. False if there is none.
-bool take_range_note(std::vector<ImportedValue>& values, Additions& additions);
-// Restores the class of a range: its name, and the values that are part of the names of its events.
-void take_class(const Additions& additions, std::vector<ImportedValue>& values, ImportedEvent& event);
 // The stack of a sample or an allocation, as its number in the builder; 0: none. `text` is the argument "stack".
 uint32_t stack_of(std::string_view text, TraceBuilder& builder, uint32_t track);
 // The field of an allocation that has such a number.

@@ -499,23 +499,19 @@ class JsonEvents::Parser : private JsonTokens {
 
   // Only those of is_needed(). Most are not, and most of these begin with another letter.
   void read_needed_arguments() {
-    bool reads_all = false;
     next();
     if (token() == '}') return void(next());
     do {
       if (token() != '"') throw Invalid();
       const char first = token_text()[1];
-      const bool may_be_needed =
-          first == 'c' || first == 'd' || first == 's' || first == 'f' || first == 'k' || first == 'o';
       std::string_view name;
-      if (may_be_needed || reads_all) {
+      if (first == 'c' || first == 'd' || first == 's' || first == 'f' || first == 'o') {
         name = take_text();
       } else {
         next();
       }
       expect(':');
-      if (reads_all || is_needed(name)) {
-        reads_all |= name == "kymo";  // what follows belongs to it
+      if (is_needed(name)) {
         read_argument_of(name);
       } else {
         skip();
@@ -526,8 +522,6 @@ class JsonEvents::Parser : private JsonTokens {
   // The arguments that say more about a range than a value.
   static bool is_needed(std::string_view name) {
     switch (name.size()) {
-      case 4:
-        return name == "kymo";
       case 6:
         return name == "device" || name == "stream" || name == "colour";
       case 7:

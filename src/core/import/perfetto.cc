@@ -138,7 +138,7 @@ class PerfettoRows {
     return tracks_[uuid] = builder_.add_track({.kind = trace::TrackKind::Process});
   }
 
-  // The track of a thread that an event names by its numbers.
+  // The track of a thread that a sample names by its numbers.
   uint64_t thread(uint64_t pid, uint64_t tid) {
     const auto [known, is_new] = threads_.try_emplace({pid, tid}, 0);
     if (!is_new) return known->second;
@@ -178,16 +178,6 @@ class PerfettoRows {
       if (same_parent || pid_of(uuid) == pid_of(thread)) return track(thread);
     }
     return track(description != nullptr && description->parent != 0 ? description->parent : uuid);
-  }
-
-  // Removes the device and the queue from the end of the values of an event that Kymo exported: the track says them.
-  void drop_queue(uint64_t uuid, std::vector<ImportedValue>& values) const {
-    const Description* own = find(uuid);
-    if (own != nullptr && !own->queue) own = parent_of(*own);  // a lane
-    if (own == nullptr || !own->queue || values.size() < 2) return;
-    const ImportedValue &device = values[values.size() - 2], &stream = values.back();
-    if (device.name == "device" && stream.name == "stream" && stream.bits == own->queue->queue)
-      values.resize(values.size() - 2);
   }
 
   // Puts all tracks into their processes.
@@ -666,13 +656,12 @@ class PerfettoImport {
     read_event(bytes, sequence, event_);
     unnamed_ += event_.has_unknown_name;
     const uint64_t uuid = event_.track.value_or(sequence.default_track);
-    if (event_.legacy && event_.type == 0) return legacy(sequence, uuid, time, *event_.legacy);
     switch (event_.type) {
       case event::kSliceBegin:
-        begin(sequence, uuid, time);
+        begin(uuid, time);
         break;
       case event::kSliceEnd:
-        end(sequence, uuid, time);
+        end(uuid, time);
         break;
       case event::kInstant:
         instant(uuid, time);
@@ -688,101 +677,19 @@ class PerfettoImport {
     extra_counters(sequence, uuid, time);
   }
 
-  // An event in the form of Chrome's JSON.
-  void legacy(PerfettoSequence& sequence, uint64_t uuid, int64_t time, const LegacyEvent& of) {
-    if (of.tid) {
-      const auto pid = of.pid ? static_cast<uint32_t>(*of.pid) : rows_.pid_of(uuid).value_or(0);
-      uuid = rows_.thread(pid, static_cast<uint32_t>(*of.tid));
-    }
-    const ImportedEvent event{event_.name, event_.category, &event_.args.values};
-    const auto point = [&](PointKind kind, uint64_t id) { builder_.point(rows_.track(uuid), time, kind, id, event); };
-    switch (of.phase) {
-      case 'B':
-        return begin(sequence, uuid, time);
-      case 'E':
-        return end(sequence, uuid, time);
-      case 'X': {
-        constexpr int64_t kMost = INT64_MAX / 4000;
-        const int64_t duration = std::clamp(of.duration_us, -kMost, kMost) * 1000;
-        return builder_.range(rows_.track(uuid), time, time + duration, event, event_.correlation);
-      }
-      case 'i':
-      case 'I':
-      case 'R':
-      case 'n':
-        return instant(uuid, time);
-      case 'C':
-        return legacy_counters(uuid, time);
-      case 's':
-        return point(PointKind::FlowBegin, legacy_id(of, uuid));
-      case 't':
-        return point(PointKind::FlowStep, legacy_id(of, uuid));
-      case 'f':
-        return point(PointKind::FlowEnd, legacy_id(of, uuid));
-      case 'b':
-      case 'S':
-        return point(PointKind::AsyncBegin, legacy_id(of, uuid));
-      case 'e':
-      case 'F':
-        return point(PointKind::AsyncEnd, legacy_id(of, uuid));
-      default:
-        ++legacy_;
-    }
-  }
-
-  // Ids belong together only with the same category and scope; those of flows also with the same name.
-  uint64_t legacy_id(const LegacyEvent& of, uint64_t uuid) {
-    const bool is_flow = of.phase == 's' || of.phase == 't' || of.phase == 'f';
-    std::string key = base::format("{}\n{}\n{}\n{}\n", is_flow, event_.category, of.scope_name,
-                                   is_flow ? event_.name : std::string_view());
-    if (of.scope == LegacyEvent::Scope::Local) key += base::format("{}\n", rows_.pid_of(uuid).value_or(0));
-    key += base::format("{} {}", static_cast<int>(of.scope), of.id.value_or(0));
-    const auto [known, is_new] = legacy_ids_.try_emplace(key, next_flow_);
-    next_flow_ += is_new;
-    return known->second;
-  }
-
-  // A counter for each argument, as in Chrome's JSON.
-  void legacy_counters(uint64_t uuid, int64_t time) {
-    const std::vector<ImportedValue>& values = event_.args.values;
-    for (const ImportedValue& value : values) {
-      if (value.type == FieldType::String) continue;
-      std::string name(event_.name);
-      if (values.size() > 1 || value.name != "value") name.append(": ").append(value.name);
-      counter_values_.assign(1, value);
-      counter_values_[0].name = "value";
-      builder_.point(rows_.track(uuid), time, PointKind::Counter, 0, {name, event_.category, &counter_values_});
-    }
-  }
-
-  void begin(PerfettoSequence& sequence, uint64_t uuid, int64_t time) {
+  void begin(uint64_t uuid, int64_t time) {
     std::vector<ImportedValue>& values = event_.args.values;
-    const auto note = take_note(values, additions_);
-    ImportedEvent event{event_.name, event_.category, &values, take_colour(values)};
-    if (!note && take_range_note(values, additions_)) take_class(additions_, values, event);
-    if (note && note->kind == PointKind::AsyncBegin) {
-      builder_.point(rows_.track(sequence.default_track), time, PointKind::AsyncBegin, note->id, event);
-      async_.insert_or_assign(uuid, Async{note->id, std::string(event_.name), event_.category});
-      return;
-    }
+    const ImportedEvent event{event_.name, event_.category, &values, take_colour(values)};
     const uint64_t correlation = event_.correlation;
     if (correlation != 0 && !values.empty() && values.back().name == "correlation" && values.back().bits == correlation)
       values.pop_back();
-    rows_.drop_queue(uuid, values);
     const uint32_t track = rows_.track(uuid);
     builder_.begin(track, time, event, correlation);
     // Kymo connects a launch and its work by their correlation, and writes flows for other tools.
     if (correlation == 0) flows(track, time);
   }
 
-  void end(PerfettoSequence& sequence, uint64_t uuid, int64_t time) {
-    if (const auto async = async_.find(uuid); async != async_.end()) {
-      const Async& of = async->second;
-      builder_.point(rows_.track(sequence.default_track), time, PointKind::AsyncEnd, of.id,
-                     {of.name, of.category, nullptr});
-      async_.erase(async);
-      return;
-    }
+  void end(uint64_t uuid, int64_t time) {
     values_at_ends_ += event_.args.values.size();
     const uint32_t track = rows_.track(uuid);
     flows(track, time);
@@ -872,8 +779,7 @@ class PerfettoImport {
     builder_.lose("events without a time", without_time_);
     builder_.lose("events of a clock that the file does not relate to the others", without_clock_);
     builder_.lose("events whose names are in a packet that was lost", without_state_);
-    builder_.lose("events without a type", without_type_);
-    builder_.lose("events of unknown phases in Perfetto's old form (legacy_event)", legacy_);
+    builder_.lose("events without a type, such as those in Chrome's old form (legacy_event)", without_type_);
     builder_.lose("names that the file does not define", unnamed_);
     builder_.lose("arguments at the ends of ranges", values_at_ends_);
     builder_.lose("values of counters without a track", extra_without_track_);
@@ -894,11 +800,6 @@ class PerfettoImport {
     if (!source.damage().empty()) builder_.lose_damaged("the rest of the file: " + source.damage());
   }
 
-  struct Async {
-    uint64_t id = 0;
-    std::string name, category;
-  };
-
   TraceBuilder& builder_;
   PerfettoRows rows_;
   PerfettoSamples samples_;
@@ -907,12 +808,10 @@ class PerfettoImport {
   PerfettoEvent event_;
   std::vector<ImportedValue> counter_values_;
   Additions additions_;
-  std::unordered_map<uint64_t, Async> async_;             // by track: the open range across threads
-  std::unordered_map<uint64_t, uint64_t> flows_;          // numbers of open flows
-  std::unordered_map<std::string, uint64_t> legacy_ids_;  // numbers of flows and ranges across threads
+  std::unordered_map<uint64_t, uint64_t> flows_;  // numbers of open flows
   uint64_t next_flow_ = 1;
   uint64_t packet_count_ = 0, damaged_ = 0, without_time_ = 0, without_clock_ = 0, without_state_ = 0;
-  uint64_t without_type_ = 0, legacy_ = 0, unnamed_ = 0, values_at_ends_ = 0, extra_without_track_ = 0;
+  uint64_t without_type_ = 0, unnamed_ = 0, values_at_ends_ = 0, extra_without_track_ = 0;
   uint64_t beyond_sequences_ = 0;
   std::array<uint64_t, kMostContent + 1> other_content_{};
 };

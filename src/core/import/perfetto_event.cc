@@ -292,7 +292,6 @@ void clear(PerfettoEvent& event) {
   event.extra_doubles.clear();
   event.flows.clear();
   event.terminating_flows.clear();
-  event.legacy.reset();
   event.has_unknown_name = false;
 }
 
@@ -318,49 +317,6 @@ void set_name(uint64_t iid, const PerfettoSequence& sequence, PerfettoEvent& eve
   const std::string* const name = PerfettoSequence::find(sequence.names, iid);
   if (name != nullptr) event.name = *name;
   event.has_unknown_name |= name == nullptr;
-}
-
-LegacyEvent read_legacy(std::string_view message, const PerfettoSequence& sequence, PerfettoEvent& event) {
-  LegacyEvent read;
-  const auto take_id = [&](LegacyEvent::Scope scope, uint64_t id) {
-    read.scope = scope;
-    read.id = id;
-  };
-  Fields fields(message);
-  for (Field field; fields.next(field);) {
-    switch (field.tag) {
-      case legacy::kNameIid:
-        set_name(field.number, sequence, event);
-        break;
-      case legacy::kPhase:
-        read.phase = field.number < 128 ? static_cast<char>(field.number) : '\0';
-        break;
-      case legacy::kDurationUs:
-        read.duration_us = static_cast<int64_t>(field.number);
-        break;
-      case legacy::kUnscopedId:
-        take_id(LegacyEvent::Scope::Unscoped, field.number);
-        break;
-      case legacy::kLocalId:
-        take_id(LegacyEvent::Scope::Local, field.number);
-        break;
-      case legacy::kGlobalId:
-        take_id(LegacyEvent::Scope::Global, field.number);
-        break;
-      case legacy::kIdScope:
-        read.scope_name = field.bytes;
-        break;
-      case legacy::kPidOverride:
-        read.pid = static_cast<int32_t>(field.number);
-        break;
-      case legacy::kTidOverride:
-        read.tid = static_cast<int32_t>(field.number);
-        break;
-      default:
-        break;
-    }
-  }
-  return read;
 }
 
 }  // namespace
@@ -433,9 +389,6 @@ void read_event(std::string_view message, const PerfettoSequence& sequence, Perf
         break;
       case event::kCorrelationId:
         event.correlation = field.number;
-        break;
-      case event::kLegacy:
-        event.legacy = read_legacy(field.bytes, sequence, event);
         break;
       case event::kSourceLocation:
         read_location(field.bytes, event.args);

@@ -67,16 +67,6 @@ class PerfettoArgs {
   std::deque<std::string> texts_;
 };
 
-// Chrome's JSON event in a Perfetto trace.
-struct LegacyEvent {
-  char phase = 0;
-  int64_t duration_us = 0;
-  std::optional<uint64_t> id;
-  enum class Scope : uint8_t { Unscoped, Local, Global } scope = Scope::Unscoped;
-  std::string_view scope_name;
-  std::optional<int32_t> pid, tid;  // of another thread than the track's
-};
-
 struct PerfettoEvent {
   uint64_t type = 0;
   std::string_view name;
@@ -90,7 +80,6 @@ struct PerfettoEvent {
   std::vector<double> extra_doubles;
   std::vector<uint64_t> flows, terminating_flows;
   uint64_t correlation = 0;
-  std::optional<LegacyEvent> legacy;
   bool has_unknown_name = false;  // a number that its sequence does not define
 };
 

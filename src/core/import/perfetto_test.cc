@@ -273,71 +273,20 @@ TEST(PerfettoImportTest, PacketsCompressedWithZstdAreRead) {
     EXPECT_EQ(trace(damaged).shown().losses, std::vector<std::string>{"1 packets that are damaged"});
 }
 
-// Events in the form of Chrome's JSON.
-class LegacyTest : public ::testing::Test {
- protected:
-  void add(uint64_t time, char phase, const std::string& name, const Trace::Fill& more = nullptr,
-           const Trace::Fill& of_event = nullptr) {
-    trace_.packet([&](pbf_writer& packet) {
-      packet.add_uint64(packet::kTimestamp, time);
-      packet.add_uint32(packet::kSequenceId, 1);
-      pbf_writer event(packet, packet::kTrackEvent);
-      event.add_uint64(event::kTrackUuid, 2);
-      event.add_string(event::kName, name);
-      event.add_string(event::kCategories, "cat");
-      if (of_event) of_event(event);
-      pbf_writer legacy(event, event::kLegacy);
-      legacy.add_int32(legacy::kPhase, phase);
-      if (more) more(legacy);
-    });
-  }
-  static Trace::Fill id(uint32_t field, uint64_t id) {
-    return [=](pbf_writer& legacy) { legacy.add_uint64(field, id); };
-  }
-
-  Trace trace_ = one_thread();
-};
-
-TEST_F(LegacyTest, RangesAndInstants) {
-  add(10, 'B', "outer");
-  add(20, 'X', "inner", [](pbf_writer& legacy) { legacy.add_int64(legacy::kDurationUs, 3); });
-  add(4000, 'i', "mark");
-  add(9000, 'E', "");
-  const Shown shown = trace_.shown();
-  EXPECT_TRUE(shown.has("app/main range outer [cat] 10+8990 d0 {}"));
-  EXPECT_TRUE(shown.has("app/main range inner [cat] 20+3000 d1 {}"));
-  EXPECT_TRUE(shown.has("app/main point1 mark [cat] 4000 #0 {}"));
-  EXPECT_TRUE(shown.losses.empty());
-}
-
-TEST_F(LegacyTest, FlowsAndRangesAcrossThreadsAreFoundByTheirIds) {
-  add(1, 's', "flow", id(legacy::kUnscopedId, 5));
-  add(2, 't', "flow", id(legacy::kUnscopedId, 5));
-  add(3, 'f', "flow", id(legacy::kUnscopedId, 5));
-  add(4, 'b', "request", id(legacy::kLocalId, 5));
-  add(5, 'b', "request", id(legacy::kGlobalId, 5));
-  add(6, 'e', "request", id(legacy::kLocalId, 5));
-  EXPECT_EQ(
-      trace_.shown().lines,
-      (std::vector<std::string>{"app/main point5 flow [cat] 1 #1 {}", "app/main point6 flow [cat] 2 #1 {}",
-                                "app/main point7 flow [cat] 3 #1 {}", "app/main point3 request [cat] 4 #1 {}",
-                                "app/main point3 request [cat] 5 #2 {}", "app/main point4 request [cat] 6 #1 {}"}));
-}
-
-TEST_F(LegacyTest, CountersOtherThreadsAndUnknownPhases) {
-  const auto value = [](pbf_writer& event) {
-    annotate(event, [](pbf_writer& annotation) {
-      annotation.add_string(annotation::kName, "value");
-      annotation.add_int64(annotation::kInt, 7);
-    });
-  };
-  add(1, 'C', "load", nullptr, value);
-  add(2, 'i', "there", [](pbf_writer& legacy) { legacy.add_int32(legacy::kTidOverride, 99); });
-  add(3, 'O', "object");
-  const Shown shown = trace_.shown();
-  EXPECT_TRUE(shown.has("app/main point2 load [cat] 1 #0 {value=7}"));
-  EXPECT_TRUE(shown.has("app/ point1 there [cat] 2 #0 {}"));  // thread 99 of the same process
-  EXPECT_EQ(shown.losses, std::vector<std::string>{"1 events of unknown phases in Perfetto's old form (legacy_event)"});
+TEST(PerfettoImportTest, EventsInChromesOldFormAreCounted) {
+  constexpr uint32_t kLegacyEvent = 6;
+  Trace trace = one_thread();
+  trace.packet([&](pbf_writer& packet) {
+    packet.add_uint64(packet::kTimestamp, 10);
+    packet.add_uint32(packet::kSequenceId, 1);
+    pbf_writer event(packet, packet::kTrackEvent);
+    event.add_uint64(event::kTrackUuid, 2);
+    event.add_string(event::kName, "old");
+    pbf_writer legacy(event, kLegacyEvent);
+    legacy.add_int32(2, 'B');
+  });
+  EXPECT_EQ(trace.shown().losses,
+            std::vector<std::string>{"1 events without a type, such as those in Chrome's old form (legacy_event)"});
 }
 
 TEST(PerfettoImportTest, HostileShapesAreBounded) {

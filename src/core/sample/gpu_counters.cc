@@ -335,11 +335,6 @@ void GpuCounters::end_file(trace::Writer& file) {
   outbox_.write(file);
 }
 
-void GpuCounters::restate() {
-  const std::lock_guard lock(mutex_);
-  for (const auto& device : devices_) device->is_introduced = false;
-}
-
 std::string GpuCounters::finish(bool was_asked) {
   stopping_.store(true, std::memory_order_release);
   if (thread_.joinable()) thread_.join();

@@ -38,7 +38,6 @@ class GpuCounters {
   // For the thread that owns the file, as of a collect::Companion.
   void write(trace::Writer& file) { outbox_.write(file); }
   void end_file(trace::Writer& file);
-  void restate();
 
   // Reads the rest. write() is needed after it. Returns what the user should know: why there are no counters, or not
   // all of them. One line, or empty. `was_asked`: the user asked for them, so it also says that nothing used CUDA.

@@ -175,9 +175,7 @@ struct PerfEvents::Request {
       attributes.sample_type |= PERF_SAMPLE_STACK_USER;
       attributes.sample_stack_user = kLeafCopy;
     }
-    if (options.waits != Waits::None || options.wake_ups || options.faults)
-      attributes.sample_type |= PERF_SAMPLE_IDENTIFIER;
-    if (options.faults) attributes.sample_type |= PERF_SAMPLE_ADDR;
+    if (options.waits != Waits::None || options.wake_ups) attributes.sample_type |= PERF_SAMPLE_IDENTIFIER;
     attributes.sample_max_stack = kMaxChain;
     attributes.inherit = 1;
     attributes.sample_id_all = 1;
@@ -352,14 +350,6 @@ void PerfEvents::open_others(const Request& request, pid_t thread, int processor
     has_waits_ = add(wait, thread, processor, leader, Cause::Wait, events_, request.wait_limit) || has_waits_;
   }
   other.config = PERF_COUNT_SW_PAGE_FAULTS;
-  if (request.options.faults) {
-    other.sample_period = kFaultsOfASample;
-    other.sample_type &= ~uint64_t{PERF_SAMPLE_PERIOD};  // with the period, the kernel would sample each fault
-    if (add(other, thread, processor, leader, Cause::PageFault, faults_)) {
-      has_faults_ = true;
-      return;
-    }
-  }
   other.watermark = other.sample_id_all = other.exclude_callchain_user = 0;
   other.sample_period = other.sample_type = other.sample_regs_user = 0;
   other.sample_stack_user = other.wakeup_watermark = 0;

@@ -45,9 +45,6 @@ inline constexpr uint64_t kHighestRateOfLongCopies = 1000;
 inline constexpr uint32_t kLeafCopy = 256;
 inline constexpr unsigned kMaxChain = 127;  // frames that the kernel walks
 
-// A fault of memory that the program touches first is cheaper than its sample.
-inline constexpr uint64_t kFaultsOfASample = 8;
-
 // Which waits have the stack that the thread had when it stopped running. The kernel's functions must be permitted.
 enum class Waits : uint8_t {
   None,
@@ -59,7 +56,6 @@ struct EventOptions {
   uint64_t hertz = 1000;
   Stacks stacks = kDefaultStacks;
   Waits waits = Waits::None;
-  bool faults = false;    // also the stack of each kFaultsOfASample-th page fault
   bool wake_ups = false;  // also which thread woke which one
 };
 
@@ -75,7 +71,6 @@ class PerfEvents {
   const RecordLayout& layout() const { return layout_; }
   bool has_kernel() const { return has_kernel_; }  // samples contain the kernel's functions
   bool has_waits() const { return has_waits_; }
-  bool has_faults() const { return has_faults_; }
   // What is not recorded, of all that root gets by default; empty: nothing. And why, with what to change.
   struct Unseen {
     std::string what, why;
@@ -113,7 +108,7 @@ class PerfEvents {
 
   RecordLayout layout_;
   base::FileDescriptor wake_;
-  bool has_kernel_ = false, has_waits_ = false, has_faults_ = false;
+  bool has_kernel_ = false, has_waits_ = false;
   uint32_t copy_bytes_ = 0;
   uint64_t period_ns_ = 0;
   std::string why_no_wake_ups_;

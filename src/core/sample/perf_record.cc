@@ -83,7 +83,7 @@ void read_sample(base::ByteReader& reader, const RecordLayout& layout, Record& i
   const uint64_t type = layout.sample_type;
   const auto has = [type, &into](uint64_t field) {
     if (into.cause == Cause::WakeUp) return (type & field & kTrailerFields) != 0;
-    return (type & field) != 0 && !(field == PERF_SAMPLE_PERIOD && into.cause == Cause::PageFault);
+    return (type & field) != 0;
   };
   into.kind = RecordKind::Sample;
   if (has(PERF_SAMPLE_IDENTIFIER)) into.cause = cause_of(reader.fixed<uint64_t>(), layout);
@@ -93,8 +93,7 @@ void read_sample(base::ByteReader& reader, const RecordLayout& layout, Record& i
     into.tid = reader.fixed<uint32_t>();
   }
   if (has(PERF_SAMPLE_TIME)) into.time = reader.fixed<uint64_t>();
-  if (has(PERF_SAMPLE_ADDR)) into.address = reader.fixed<uint64_t>();
-  for (const uint64_t field : {PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU})
+  for (const uint64_t field : {PERF_SAMPLE_ADDR, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU})
     if (has(field)) reader.fixed<uint64_t>();
   if (has(PERF_SAMPLE_PERIOD)) into.period = reader.fixed<uint64_t>();
   if (into.cause == Cause::WakeUp) into.woken = woken_thread(reader.take(reader.fixed<uint32_t>()), layout.wake_up);

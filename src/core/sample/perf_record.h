@@ -19,10 +19,9 @@ namespace kymo::sample {
 
 // Why there is a sample.
 enum class Cause : uint8_t {
-  Clock,      // the thread used the CPU for a while
-  Wait,       // the thread stops running: what it did last
-  PageFault,  // the thread used memory that was not mapped
-  WakeUp,     // the thread wakes another one
+  Clock,   // the thread used the CPU for a while
+  Wait,    // the thread stops running: what it did last
+  WakeUp,  // the thread wakes another one
 };
 
 // What the samples of events contain: perf_event_attr::sample_type, and the number of registers of each sample.
@@ -30,7 +29,7 @@ struct RecordLayout {
   uint64_t sample_type = 0;
   unsigned registers = 0;
   // The numbers of the events that are not of the clock, ascending. If there are some, samples state their event.
-  // Those of page faults have no period; those of wake-ups have only whom and when they are about, and these data.
+  // Those of wake-ups have only whom and when they are about, and these data.
   std::vector<std::pair<uint64_t, Cause>> events = {};
   WakeUpEvent wake_up = {};
 };
@@ -96,8 +95,7 @@ struct Record {
   bool is_of_kernel = false;  // taken in the kernel; of a thread itself: it stands for its time there too
   Cause cause = Cause::Clock;
   uint64_t instruction = 0;
-  uint64_t address = 0;  // PageFault: of the memory
-  uint32_t woken = 0;    // WakeUp: the other thread; 0: not known, or an interrupt has woken it
+  uint32_t woken = 0;  // WakeUp: the other thread; 0: not known, or an interrupt has woken it
   // Of an event of the kernel: CPU time since its last sample, in ns. Of a timer: how many of its expirations the
   // sample stands for; 0: none, it says only where the thread is.
   uint64_t period = 0;

@@ -14,8 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 16) return 0;
   uint64_t sample_type = 0;
   std::memcpy(&sample_type, data, sizeof sample_type);
-  const RecordLayout layout{
-      sample_type, data[8] % 8u, {{1, Cause::Wait}, {2, Cause::PageFault}, {3, Cause::WakeUp}}, {1, 2, 24}};
+  const RecordLayout layout{sample_type, data[8] % 8u, {{1, Cause::Wait}, {3, Cause::WakeUp}}, {1, 2, 24}};
   const size_t bytes = std::bit_floor(size - 9);
   // Separate memory, so that a read past its end is detected
   const std::vector<std::byte> ring(reinterpret_cast<const std::byte*>(data) + 9,

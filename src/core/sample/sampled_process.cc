@@ -23,18 +23,7 @@ namespace kymo::sample {
 
 namespace {
 
-enum EventClassId : uint32_t {
-  kSample = 1,
-  kOffCpu,
-  kNode,
-  kModule,
-  kSymbol,
-  kOnCpu,
-  kWait,
-  kPageFault,
-  kPython,
-  kWakeUp
-};
+enum EventClassId : uint32_t { kSample = 1, kOffCpu, kNode, kModule, kSymbol, kOnCpu, kWait, kPython, kWakeUp };
 
 // On which it may run, or the recorder if it has ended.
 size_t processors_of(uint32_t pid) {
@@ -77,11 +66,6 @@ const std::vector<trace::EventClass>& event_classes() {
        "cpu",
        0,
        {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}, {"node", FieldType::UInt}}},
-      {kPageFault,
-       "page fault",
-       "cpu",
-       0,
-       {{"address", FieldType::Pointer}, {"count", FieldType::UInt}, {"node", FieldType::UInt}}},
       {kWakeUp, "wake-up", "cpu", 0, {{"pid", FieldType::UInt}, {"tid", FieldType::UInt}}},
   };
   return all;
@@ -275,7 +259,6 @@ void SampledProcess::hand_over(uint32_t tid, Thread& one) {
   shared_.outbox.add({id_, std::move(batch)});
   shared_.totals.waits += std::exchange(one.waits, 0);
   shared_.totals.all_waits += std::exchange(one.all_waits, 0);
-  shared_.totals.page_faults += std::exchange(one.page_faults, 0);
 }
 
 void SampledProcess::flush(uint64_t now, bool everything) {
@@ -340,14 +323,6 @@ void SampledProcess::sample(const Record& record) {
       one.wait_at = copied_stack(record).at;
       one.wait_root = root;
       one.python_read_ns = 0;
-      return;
-    }
-    case Cause::PageFault: {
-      Node root;
-      const std::span<const uint64_t> stack = stack_of(record, root);
-      const Node node = node_of(one, stack, root, record.time);  // it may state what the point refers to
-      point(one, record.time, PointKind::Sample, kPageFault, {record.address, kFaultsOfASample, node});
-      one.page_faults += kFaultsOfASample;
       return;
     }
     case Cause::WakeUp:  // of another thread: Sampler

@@ -5,7 +5,6 @@
 //   "off CPU"     Sample {ns, preempted}: from then on, the thread was on no processor for so long
 //   "off CPU"     Sample {ns, preempted, node}: the same, with the stack that it had then
 //   "wake-up"     Sample {pid, tid}: this other thread ended the wait, also by its own end, or created this one
-//   "page fault"  Sample {address, count, node}: the thread used memory that was not mapped yet
 //   "stack node"  Instant {node, parent, address}, as of the heap recorder (docs/heap.md)
 //   "module"      Instant {path, base, size, build_id}, also as there
 //   "symbol"      Instant {address, name}: the function with this address in stack nodes, if it is in no file
@@ -50,11 +49,11 @@ Command command_of(uint32_t pid);
 
 struct SampleTotals {
   uint64_t samples = 0;
-  uint64_t waits = 0, page_faults = 0;  // with a stack, in the trace
-  uint64_t all_waits = 0;               // also those without a stack, but not of threads that could go on
-  uint64_t lost = 0;                    // samples
-  uint64_t lost_others = 0;             // records about context switches, threads and files
-  uint64_t throttled = 0;               // how often the kernel paused
+  uint64_t waits = 0;        // with a stack, in the trace
+  uint64_t all_waits = 0;    // also those without a stack, but not of threads that could go on
+  uint64_t lost = 0;         // samples
+  uint64_t lost_others = 0;  // records about context switches, threads and files
+  uint64_t throttled = 0;    // how often the kernel paused
   uint64_t processes = 0, threads = 0;
   uint64_t unnamed = 0;                   // addresses without a name in the trace, because there were too many
   uint64_t running = 0;                   // processes that still run at the end of the recording
@@ -164,8 +163,8 @@ class SampledProcess {
     unwind::Registers wait_at{};              // of the program
     std::vector<uint64_t> python_wait_stack;  // the same stack with Python's functions
     std::optional<unwind::Node> python_wait_root;
-    uint64_t python_read_ns = 0;                         // if it waited until then; 0: they were not read
-    uint64_t waits = 0, all_waits = 0, page_faults = 0;  // in the batch
+    uint64_t python_read_ns = 0;        // if it waited until then; 0: they were not read
+    uint64_t waits = 0, all_waits = 0;  // in the batch
     // The last wait in the batch, while its stack has no functions of Python: its first point, and what these are
     // before it; the nodes that name the stack.
     struct {

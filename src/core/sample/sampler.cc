@@ -108,15 +108,6 @@ void Sampler::end_file(trace::Writer& file) {
   const uint64_t now = base::monotonic_ns();
   for (auto& [pid, process] : processes_) process->flush(now, true);
   shared_.outbox.write(file);
-  restate_all();
-}
-
-void Sampler::restate() {
-  const std::lock_guard lock(mutex_);
-  restate_all();
-}
-
-void Sampler::restate_all() {
   shared_.first_writer.reset();
   for (auto& [pid, process] : processes_) process->restate();
 }

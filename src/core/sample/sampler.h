@@ -27,7 +27,7 @@ struct SamplerOptions {
   std::vector<std::string> command_line;  // of the program that is started; empty for a running process
   std::string by = {};                    // who samples, for `kymo info`
   uint64_t piece_ns = kPieceNs;
-  std::string also = {};      // what has samples besides the CPU: "waits, page faults"
+  std::string also = {};      // what has samples besides the CPU: "some waits"
   std::string wake_ups = {};  // "recorded", or why not
   std::string unseen = {};    // what else was not recorded, and why
 };
@@ -48,8 +48,6 @@ class Sampler {
   void write(trace::Writer& file) { shared_.outbox.write(file); }
   // Another file follows: writes everything until now into this one. From then on, everything is stated again.
   void end_file(trace::Writer& file);
-  // The file lost its content: states everything again.
-  void restate();
 
   // Reads the rest, ends all processes, and looks up the names of their code, which takes some seconds at most. write()
   // is needed after it.
@@ -63,7 +61,6 @@ class Sampler {
   void end_dead_processes(uint64_t now);
   void handle(const Record& record);
   SampledProcess& process(const Record& record);
-  void restate_all();
   void begin_program(const Record& record);
   void fork(const Record& record);
   void exit(const Record& record);

@@ -32,7 +32,7 @@ class TestWriter {
  public:
   TestWriter(Sampler& sampler, const std::string& path)
       : sampler_(sampler), file_(path, trace::Writer::Mode::Create), thread_([this] { run(); }) {}
-  void restate() { restate_ = true; }
+  void end_file() { ends_file_ = true; }
   void finish() {
     stopping_ = true;
     thread_.join();
@@ -45,14 +45,14 @@ class TestWriter {
   void run() {
     while (!stopping_) {
       sampler_.write(file_);
-      if (restate_.exchange(false)) sampler_.restate();
+      if (ends_file_.exchange(false)) sampler_.end_file(file_);
       usleep(1000);
     }
   }
 
   Sampler& sampler_;
   trace::Writer file_;
-  std::atomic<bool> stopping_{false}, restate_{false};
+  std::atomic<bool> stopping_{false}, ends_file_{false};
   std::thread thread_;
 };
 
@@ -93,7 +93,7 @@ TEST(SamplerTest, RunningProcessIsSampledAndStatedAgain) {
   TestWriter writer(sampler, folder / "a.kymo");
   constexpr uint64_t kNs = 200'000'000;
   use_cpu(kNs);
-  writer.restate();
+  writer.end_file();
   std::thread(use_cpu, kNs).join();
   writer.finish();
   EXPECT_GT(sampler.totals().samples, 0u);

@@ -290,7 +290,7 @@ void visit_samples(const trace::Reader& reader, memory::Stacks& stacks, const tr
       if (event_class == nullptr) continue;
       const SampleStacks::Taken taken =
           samples.take(writer->second, chunks[chunk].track, *event_class, points.id[i], row);
-      if (taken.kind == SampleStacks::Kind::Sample || taken.kind == SampleStacks::Kind::PageFault || taken.has_stack)
+      if (taken.kind == SampleStacks::Kind::Sample || taken.has_stack)
         visit(chunk, kPointIndex + i, points.time[i], taken);
     }
     trace::ValueCursor waits(batch.ranges.values);

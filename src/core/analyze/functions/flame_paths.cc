@@ -200,9 +200,7 @@ class DevicePaths {
   uint64_t over_limit_ = 0;
 };
 
-What what_of(FlameBy by) {
-  return by == FlameBy::Wait ? What::Waits : by == FlameBy::Fault ? What::PageFaults : What::Cpu;
-}
+What what_of(FlameBy by) { return by == FlameBy::Wait ? What::Waits : What::Cpu; }
 
 }  // namespace
 

@@ -13,7 +13,6 @@ enum class FlameBy : uint8_t {
   Range,     // of threads and devices
   Function,  // time on a processor, by function
   Wait,      // time off the processors, likewise
-  Fault,     // page faults, likewise
   Device,    // time of devices: the ranges of the host that launched the work, and the work
 };
 

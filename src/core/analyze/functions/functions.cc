@@ -417,8 +417,7 @@ views::Paths paths_of_samples(Samples& samples, const views::PathOptions& option
   using views::FrameKind;
   views::Paths result;
   result.problems = samples.problems;
-  result.of = samples.what == What::Cpu ? "of samples" : samples.what == What::Waits ? "of waits" : "";
-  result.counts_faults = samples.what == What::PageFaults;
+  result.of = samples.what == What::Cpu ? "of samples" : "of waits";
   views::MergedPaths merged;
   symbols::ShortNames names(symbols::kAnyWidth);
   const auto name_of = [&](const std::string& function) { return options.full_text ? function : names.of(function); };

@@ -1,4 +1,4 @@
-// The functions that used the CPU, waited or caused page faults, from the samples of a trace: a row for each function
+// The functions that used the CPU or waited, from the samples of a trace: a row for each function
 // of a file, or for each of its source lines.
 #pragma once
 
@@ -17,8 +17,8 @@ struct FunctionRow {
   std::string function;
   std::string module;                            // the path of the file; empty: not known
   uint64_t self_samples = 0, total_samples = 0;  // total: it, or a function that it called, was running
-  uint64_t self_ns = 0, total_ns = 0;            // of page faults: their number
-  std::string file = {};                         // of count_lines(); empty: not known
+  uint64_t self_ns = 0, total_ns = 0;
+  std::string file = {};  // of count_lines(); empty: not known
   uint32_t line = 0;
   uint64_t waiting_ns = 0;
   uint64_t device_ns = 0;  // of the work that it launched (launch_lines.h)
@@ -28,7 +28,7 @@ struct FunctionTable {
   What what = What::Cpu;
   std::vector<FunctionRow> rows;  // largest self time first
   uint64_t samples = 0;           // of the rows
-  uint64_t time_ns = 0;           // that the samples stand for; of page faults: their number
+  uint64_t time_ns = 0;           // that the samples stand for
   uint64_t cpu_ns = 0;            // CPU time of the threads; 0: not known, or only a part of the samples is counted
   uint64_t lost_cpu_ns = 0;       // of it: records were lost, so it is of no thread
   uint64_t unknown_ns = 0;        // of the threads: there may be so much more CPU time

@@ -22,7 +22,7 @@ using trace::PointKind;
 using trace::testing::TemporaryFolder;
 using trace::testing::TestRecorder;
 
-enum SampleClass : uint32_t { kSample = 1, kOffCpu, kNode, kModule, kSymbol, kOnCpu, kWait, kPageFault };
+enum SampleClass : uint32_t { kSample = 1, kOffCpu, kNode, kModule, kSymbol, kOnCpu, kWait };
 constexpr uint32_t kMain = 1, kWorker = 2;
 constexpr int64_t kComplete = 1, kNoTables = 2, kCopyTooShort = 5;
 constexpr int64_t kKernel = INT64_MIN + 0x1000;  // as an address: in the upper half
@@ -34,8 +34,6 @@ class FunctionsTest : public ::testing::Test {
     recorder_->add_class(kOffCpu, "off CPU", "cpu", {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}});
     recorder_->add_class(kWait, "off CPU", "cpu",
                          {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}, {"node", FieldType::UInt}});
-    recorder_->add_class(kPageFault, "page fault", "cpu",
-                         {{"address", FieldType::Pointer}, {"count", FieldType::UInt}, {"node", FieldType::UInt}});
     recorder_->add_class(kOnCpu, "on CPU", "cpu", {{"ns", FieldType::UInt}});
     recorder_->add_class(kNode, "stack node", "kymo.stack",
                          {{"node", FieldType::UInt}, {"parent", FieldType::UInt}, {"address", FieldType::Pointer}});
@@ -312,18 +310,16 @@ TEST(OwnFunctionTest, WaitInAThreadWithAnInlinedFunctionBelongsToItsFunctionObje
   EXPECT_EQ(own("main::{lambda()#1}", "/lib/libstdc++.so.6"), "__GI___lll_lock_wait");
 }
 
-TEST_F(FunctionsTest, WaitsAreTimeAndPageFaultsAreCounted) {
+TEST_F(FunctionsTest, WaitsAreTime) {
   node(kMain, 16, kComplete, 0x1101);
   node(kMain, 17, 16, 0x1201);
   sample(kMain, 10, 16);
   recorder_->point(kMain, 20, PointKind::Sample, kWait, 0, {int64_t{100}, int64_t{0}, int64_t{17}});
   recorder_->point(kMain, 200, PointKind::Sample, kWait, 0, {int64_t{50}, int64_t{1}, int64_t{16}});
   recorder_->point(kMain, 300, PointKind::Sample, kOffCpu, 0, {int64_t{30}, int64_t{0}});  // its stack was lost
-  recorder_->point(kMain, 400, PointKind::Sample, kPageFault, 0, {int64_t{0x5000}, int64_t{12}, int64_t{17}});
   read();
   const trace::Reader reader(folder_ / "run.kymo");
-  Samples cpu = read_samples(reader), waits = read_samples(reader, What::Waits),
-          faults = read_samples(reader, What::PageFaults);
+  Samples cpu = read_samples(reader), waits = read_samples(reader, What::Waits);
   using Counts = std::map<std::string, std::pair<uint64_t, uint64_t>>;
   EXPECT_EQ(counts(count_functions(cpu)), (Counts{{"lib.so+0x101", {1, 1}}}));
   EXPECT_EQ(count_functions(cpu).off_ns, 180u);
@@ -336,10 +332,6 @@ TEST_F(FunctionsTest, WaitsAreTimeAndPageFaultsAreCounted) {
   EXPECT_EQ(by_wait.rows[0].function, "lib.so+0x201");
   EXPECT_EQ(by_wait.rows[0].self_ns, 100u);
   EXPECT_EQ(by_wait.preempted_ns, 50u);
-  const FunctionTable by_fault = count_functions(faults);
-  EXPECT_EQ(by_fault.samples, 1u);
-  EXPECT_EQ(by_fault.time_ns, 12u);
-  EXPECT_EQ(by_fault.rows[0].self_ns, 12u);
 }
 
 TEST_F(FunctionsTest, WaitBelongsToTheInnermostFunctionOfTheProgram) {

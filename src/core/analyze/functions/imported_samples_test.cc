@@ -47,8 +47,6 @@ class ImportedSamplesTest : public ::testing::Test {
     recorder.add_class(5, "off CPU", "cpu", {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}});
     recorder.add_class(6, "off CPU", "cpu",
                        {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}, {"node", FieldType::UInt}});
-    recorder.add_class(7, "page fault", "cpu",
-                       {{"address", FieldType::Pointer}, {"count", FieldType::UInt}, {"node", FieldType::UInt}});
     recorder.add_thread(1, 100, "main");
     recorder.add_thread(2, 101, "worker");
     for (const uint32_t track : {1u, 2u}) {
@@ -66,7 +64,6 @@ class ImportedSamplesTest : public ::testing::Test {
     recorder.point(2, 400, PointKind::Sample, 1, 0, {int64_t{16}});
     recorder.point(2, 500, PointKind::Sample, 5, 0, {int64_t{70}, int64_t{1}});
     recorder.point(1, 600, PointKind::Sample, 6, 0, {int64_t{30}, int64_t{0}, int64_t{18}});
-    recorder.point(1, 700, PointKind::Sample, 7, 0, {int64_t{0x7000}, int64_t{4}, int64_t{17}});
     recorder.close();
   }
 
@@ -87,7 +84,7 @@ class ImportedSamplesTest : public ::testing::Test {
   enum class Modules : uint8_t { None, OfSamples, OfAll };
   static std::vector<std::string> rows(const std::string& path, Modules modules) {
     std::vector<std::string> lines;
-    for (const What what : {What::Cpu, What::Waits, What::PageFaults}) {
+    for (const What what : {What::Cpu, What::Waits}) {
       Samples samples = read_samples(trace::Reader(path), what);
       const FunctionTable table = count_functions(samples);
       lines.push_back(base::format("{} samples {}, {} incomplete, {} threads, off {} preempted {}", table.samples,
@@ -112,8 +109,7 @@ TEST_F(ImportedSamplesTest, FirstOfAllTheRecordedOnes) {
       ElementsAre("5 samples 500000, 1 incomplete, 2 threads, off 100 preempted 70", "lib.so+0x201 3 4 /gone/lib.so",
                   "lib.so+0x101 1 5 /gone/lib.so", "(anonymous namespace)::read 1 1 [kernel]",
                   "1 samples 30, 0 incomplete, 2 threads, off 100 preempted 70", "lib.so+0x201 1 1 /gone/lib.so",
-                  "lib.so+0x101 0 1 /gone/lib.so", "1 samples 4, 0 incomplete, 2 threads, off 100 preempted 70",
-                  "lib.so+0x201 1 1 /gone/lib.so", "lib.so+0x101 0 1 /gone/lib.so"));
+                  "lib.so+0x101 0 1 /gone/lib.so"));
 }
 
 TEST_F(ImportedSamplesTest, PerfettoKeepsFunctionsAndFiles) {

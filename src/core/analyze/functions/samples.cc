@@ -210,9 +210,6 @@ class Reading {
         if (taken.kind != SampleStacks::Kind::OffCpu) break;
         if (!taken.is_preempted) return taken.ns;
         break;
-      case What::PageFaults:
-        if (taken.kind == SampleStacks::Kind::PageFault) return taken.count;
-        break;
     }
     return std::nullopt;
   }
@@ -346,10 +343,9 @@ bool has_samples(const trace::Reader& reader) {
 
 bool was_requested(const trace::Reader& reader, What what) {
   if (what == What::Cpu) return has_samples(reader);
-  const std::string_view name = what == What::Waits ? "waits" : "page faults";
   return std::ranges::any_of(reader.writers(), [&](const auto& writer) {
     return std::ranges::any_of(writer.second.origin.metadata, [&](const auto& one) {
-      return one.first == "also sampled" && one.second.find(name) != std::string::npos;
+      return one.first == "also sampled" && one.second.find("waits") != std::string::npos;
     });
   });
 }

@@ -19,16 +19,15 @@ namespace kymo::functions {
 
 // What is counted. Only the first is in every trace with samples.
 enum class What : uint8_t {
-  Cpu,         // time on a processor
-  Waits,       // time off the processors, until the thread could run; often only a part of the waits has a stack
-  PageFaults,  // their number
+  Cpu,    // time on a processor
+  Waits,  // time off the processors, until the thread could run; often only a part of the waits has a stack
 };
 
 struct SampledStack {
   memory::StackId stack = 0;
   uint32_t range = 0;  // a number of Samples::ranges; 0: in no range
   uint64_t count = 0;
-  uint64_t weight = 0;  // nanoseconds, or page faults
+  uint64_t weight = 0;  // nanoseconds
 };
 
 struct SampledThread {

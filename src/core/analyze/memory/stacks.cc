@@ -394,10 +394,6 @@ SampleStacks::Meaning SampleStacks::meaning_of(const trace::EventClass& one) {
     return Meaning::OffCpu;
   if (one.category == "cpu" && one.name == "off CPU" && has({{"ns", false}, {"preempted", false}, {"node", false}}))
     return Meaning::Wait;
-  if (one.category == "cpu" && one.name == "page fault" &&
-      (has({{"address", false}, {"count", false}, {"node", false}}) ||
-       has({{"address", true}, {"count", false}, {"node", false}})))  // of an imported file
-    return Meaning::PageFault;
   if (one.category == "wait" && (has({{"object", false}, {"node", false}, {"holder", false}}) ||
                                  has({{"object", true}, {"node", false}, {"holder", false}})))  // of an imported file
     return Meaning::RecordedWait;
@@ -464,9 +460,6 @@ SampleStacks::Taken SampleStacks::take(const trace::WriterInfo& info, uint32_t t
               .has_stack = true,
               .ns = row[0].bits,
               .is_preempted = row[1].bits != 0};
-    case Meaning::PageFault:
-      return {
-          .kind = Kind::PageFault, .stack = stack_of_point(info, writer, track, id, row[2].bits), .count = row[1].bits};
     case Meaning::PythonStack:
       return {.kind = Kind::PythonStack, .stack = stack_of_point(info, writer, track, id, row[0].bits)};
     case Meaning::MainPythonStack:

@@ -143,13 +143,12 @@ class OwnCode {
 class SampleStacks {
  public:
   using Row = std::vector<trace::ValueCursor::Value>;
-  enum class Kind : uint8_t { Other, Sample, OnCpu, OffCpu, PageFault, RecordedWait, PythonStack, MainPythonStack };
+  enum class Kind : uint8_t { Other, Sample, OnCpu, OffCpu, RecordedWait, PythonStack, MainPythonStack };
   struct Taken {
     Kind kind = Kind::Other;
-    StackId stack = 0;       // of a Sample, a PageFault, a RecordedWait, a PythonStack, and an OffCpu that has one
+    StackId stack = 0;       // of a Sample, a RecordedWait, a PythonStack, and an OffCpu that has one
     bool has_stack = false;  // of an OffCpu
     uint64_t ns = 0;         // of OnCpu and OffCpu
-    uint64_t count = 0;      // of PageFault
     bool is_preempted = false;
   };
 
@@ -174,7 +173,6 @@ class SampleStacks {
     OnCpu,
     OffCpu,
     Wait,
-    PageFault,
     RecordedWait,
     PythonStack,
     MainPythonStack,

@@ -1,8 +1,8 @@
 // The distribution of the durations of the ranges with one name.
 //
 // Ranges on threads, ranges on queues of devices and ranges across threads are separate: a kernel and the call that
-// launches it may have the same name. All cores decode. Up to a million durations are kept, so that quantiles are
-// exact; more become a histogram with a stated error, as in `kymo stats`.
+// launches it may have the same name. Up to a million durations are kept, so that quantiles are exact; more become a
+// histogram with a stated error, as in `kymo stats`.
 #pragma once
 
 #include <cstddef>

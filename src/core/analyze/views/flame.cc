@@ -90,13 +90,9 @@ std::string colour_of(const PathFrame& frame) {
   return base::format("#{:02x}{:02x}{:02x}", rgb[0], rgb[1], rgb[2]);
 }
 
-std::string amount_text(const Paths& paths, uint64_t amount) {
-  return paths.counts_faults ? base::count_of(amount, "page fault") : base::duration_text(amount);
-}
-
-std::string change_text(const Paths& paths, uint64_t before, uint64_t after) {
-  return base::format("before {}, {}{}", amount_text(paths, before), after < before ? '-' : '+',
-                      amount_text(paths, after < before ? before - after : after - before));
+std::string change_text(uint64_t before, uint64_t after) {
+  return base::format("before {}, {}{}", base::duration_text(before), after < before ? '-' : '+',
+                      base::duration_text(after < before ? before - after : after - before));
 }
 
 // The frame whose self time changed most has the full colour.
@@ -112,13 +108,12 @@ std::string colour_of_change(const PathFrame& frame, uint64_t largest_ns) {
 std::string details_of(const PathFrame& frame, const Paths& paths) {
   const uint64_t all = paths.frames.front().total_ns;
   const double percent = all == 0 ? 0 : 100 * static_cast<double>(frame.total_ns) / static_cast<double>(all);
-  std::string text = base::format("{}: {} ({:.2f} %)", frame.name, amount_text(paths, frame.total_ns), percent);
+  std::string text = base::format("{}: {} ({:.2f} %)", frame.name, base::duration_text(frame.total_ns), percent);
   if (paths.is_compared)
-    return text + base::format(", {}; self {}, {}", change_text(paths, frame.before_total_ns, frame.total_ns),
-                               amount_text(paths, frame.self_ns),
-                               change_text(paths, frame.before_self_ns, frame.self_ns));
+    return text + base::format(", {}; self {}, {}", change_text(frame.before_total_ns, frame.total_ns),
+                               base::duration_text(frame.self_ns), change_text(frame.before_self_ns, frame.self_ns));
   if (frame.count != 0)
-    text += base::format(", self {}, {}", amount_text(paths, frame.self_ns),
+    text += base::format(", self {}, {}", base::duration_text(frame.self_ns),
                          base::count_of(frame.count, frame.kind == FrameKind::Function ? "sample" : "range"));
   return text;
 }
@@ -178,10 +173,10 @@ void SvgWriter::write() {
                    "width=\"{0:.0f}\" height=\"{1}\" viewBox=\"0 0 {0:.0f} {1}\">\n<title>{2}</title>\n",
                    kWidth, height, xml_text(title_)));
   text_.append("<style>\n", embedded::flame_css, "</style>\n");
-  text_.append(base::format(
-      "<text class=\"head\" x=\"{:.0f}\" y=\"20\">{}: {} {}</text>\n", kMargin, xml_text(base::shorten(title_, 100)),
-      amount_text(paths_, all_ns_),
-      paths_.is_compared ? change_text(paths_, paths_.frames.front().before_total_ns, all_ns_) : paths_.of));
+  text_.append(
+      base::format("<text class=\"head\" x=\"{:.0f}\" y=\"20\">{}: {} {}</text>\n", kMargin,
+                   xml_text(base::shorten(title_, 100)), base::duration_text(all_ns_),
+                   paths_.is_compared ? change_text(paths_.frames.front().before_total_ns, all_ns_) : paths_.of));
   text_.append(base::format("<text id=\"info\" x=\"{:.0f}\" y=\"40\"> </text>\n", kMargin));
   text_.append(
       base::format("<g id=\"frames\" data-left=\"{:.0f}\" data-width=\"{:.0f}\">\n", kMargin, kWidth - 2 * kMargin));

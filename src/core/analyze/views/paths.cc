@@ -74,7 +74,6 @@ Paths compare_paths(const Paths& before, const Paths& after) {
   Paths result;
   result.is_compared = true;
   result.of = after.of;
-  result.counts_faults = after.counts_faults;
   result.unfinished = after.unfinished;
   result.over_limit = before.over_limit + after.over_limit;
   result.problems = after.problems;

@@ -62,7 +62,6 @@ struct Paths {
   std::vector<PathFrame> frames;  // each is followed by its children, sorted by name; the root is the first
   bool is_compared = false;       // with those of a trace before
   std::string of = "of ranges";   // what the times are: "of samples", …
-  bool counts_faults = false;     // they are no times, but numbers of page faults
   uint64_t unfinished = 0;        // ranges
   uint64_t over_limit = 0;        // ranges that have no path of their own
   std::vector<trace::Problem> problems;

@@ -42,8 +42,6 @@ class TimelineTrack {
 
   // The ranges of a chunk. Values are needed only for the names of wide ranges, and for names stored with a range.
   void add(const trace::EventBatch& batch);
-  // The summary of a chunk that is inside one column.
-  void add(const trace::DepthSummary& summary);
   // The ranges that have not ended at `alive_ns` of the monotonic clock, outermost first.
   void add_unfinished(const std::vector<trace::OpenRange>& open, int64_t alive_ns);
 
@@ -183,11 +181,6 @@ void TimelineTrack::add(const trace::EventBatch& batch) {
   }
 }
 
-void TimelineTrack::add(const trace::DepthSummary& summary) {
-  if (summary.depth != options_.depth) return;
-  busy_ns_[column_of(time_of(summary.first))] += clock_.to_ns(summary.total);
-}
-
 void TimelineTrack::add_unfinished(const std::vector<trace::OpenRange>& open, int64_t alive_ns) {
   for (size_t depth = 0; depth < open.size(); ++depth) {
     const trace::OpenRange& range = open[depth];
@@ -305,16 +298,13 @@ class Builder {
   struct Entry {
     std::unique_ptr<TimelineTrack> track;  // null: it has no row
     const trace::EventChunk* last_chunk = nullptr;
-    std::vector<bool> has_names;  // by column: a chunk in it is decoded
     bool overlaps = false;
     bool has_work = false;  // ranges that are not recorded waits
-    uint64_t latest = 0;    // ticks
   };
 
   Entry& find(const trace::EventChunk& chunk);
   void choose_chunks();
   void add_decoded();
-  void add_summaries();
   void add_unfinished();
   void add_overlapping(const Key& key, TimelineTrack& track);
   void decode(const trace::EventChunk& chunk, trace::EventBatch& into) const;
@@ -322,9 +312,6 @@ class Builder {
   void add_sampled_rows();
   static bool has_cpu_samples(const trace::WriterInfo& writer);
   static bool is_wait(const trace::EventClass& one) { return one.category == "wait"; }
-  static bool has_waits(const trace::WriterInfo& writer) {
-    return std::ranges::any_of(writer.classes, [](const auto& one) { return is_wait(one.second); });
-  }
 
   const trace::Reader& reader_;
   const convert::TraceTimes& times_;
@@ -335,7 +322,6 @@ class Builder {
   std::map<trace::WriterId, std::unique_ptr<RangeNames>> names_;
   std::map<Key, Entry> tracks_;
   std::vector<trace::EventChunk> to_decode_;
-  std::vector<const trace::EventChunk*> to_summarise_;
   Timeline result_;
 };
 
@@ -343,7 +329,6 @@ Timeline Builder::run() {
   result_.problems = reader_.problems();
   choose_chunks();
   add_decoded();
-  add_summaries();
   add_unfinished();
   for (auto& [key, entry] : tracks_)
     if (entry.track != nullptr && entry.overlaps) add_overlapping(key, *entry.track);
@@ -356,8 +341,6 @@ Timeline Builder::run() {
       order.emplace_back(Position(track->place().group->index, track->is_sampled()), track);
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [position, track] : order) result_.rows.push_back(track->row());
-  result_.decoded = to_decode_.size();
-  result_.summarised = to_summarise_.size();
   return std::move(result_);
 }
 
@@ -418,33 +401,15 @@ Builder::Entry& Builder::find(const trace::EventChunk& chunk) {
   std::unique_ptr<RangeNames>& names = names_[chunk.writer];
   if (names == nullptr) names = std::make_unique<RangeNames>(*place->writer, false);
   entry->second.track = std::make_unique<TimelineTrack>(*place, std::move(clock), *names, times_, options_);
-  entry->second.has_names.resize(options_.columns);
   return entry->second;
 }
 
-// A chunk is decoded if it is in several columns, or if no other chunk gives names to its column. A chunk that ends
-// before an earlier one has other lanes, and so may the last one. A chunk that may have only waits is decoded.
 void Builder::choose_chunks() {
-  std::map<Key, const trace::EventChunk*> last_chunks;
-  for (const trace::EventChunk& chunk : reader_.event_chunks())
-    if (chunk.range_count != 0) last_chunks[{chunk.writer, chunk.track}] = &chunk;
   for (const trace::EventChunk& chunk : reader_.event_chunks()) {
     Entry& entry = find(chunk);
     if (entry.track == nullptr) continue;
     entry.last_chunk = &chunk;
-    if (chunk.range_count == 0) continue;
-    const size_t first = entry.track->column_of(entry.track->time_of(chunk.first));
-    const size_t last = entry.track->column_of(entry.track->time_of(chunk.last));
-    const bool may_wait = has_waits(*entry.track->place().writer);
-    entry.has_work |= !may_wait;
-    const bool may_overlap = chunk.last < entry.latest || &chunk == last_chunks[{chunk.writer, chunk.track}];
-    entry.latest = std::max(entry.latest, chunk.last);
-    if (first == last && entry.has_names[first] && !may_overlap && !may_wait) {
-      to_summarise_.push_back(&chunk);
-    } else {
-      to_decode_.push_back(chunk);
-      for (size_t column = first; column <= last; ++column) entry.has_names[column] = true;
-    }
+    if (chunk.range_count != 0) to_decode_.push_back(chunk);
   }
 }
 
@@ -472,17 +437,6 @@ void Builder::add_decoded() {
     entry.track->add(item->batch);
     entry.has_work = entry.has_work || std::ranges::any_of(item->batch.ranges.class_id, is_work);
     entry.overlaps |= std::ranges::any_of(item->batch.ranges.lane, [](uint16_t lane) { return lane != 0; });
-  }
-}
-
-void Builder::add_summaries() {
-  for (const trace::EventChunk* chunk : to_summarise_) {
-    try {
-      TimelineTrack& track = *find(*chunk).track;
-      for (const trace::DepthSummary& summary : reader_.summaries(*chunk)) track.add(summary);
-    } catch (const Error& error) {
-      report(*chunk, error.what());
-    }
   }
 }
 

@@ -3,9 +3,7 @@
 // A sampled thread without ranges, other than recorded waits, is busy while it runs on a processor
 // (analyze/thread_states.h).
 //
-// A large trace has many chunks in each column. Only the first of them is decoded, for the names; of the others only
-// the summary in the head is read. So the time depends on the number of chunks and columns, not of events. The share of
-// time is exact either way. A track with ranges that overlap is decoded completely (analyze/nesting.h).
+// All cores decode. A track with ranges that overlap is read a second time (analyze/nesting.h).
 #pragma once
 
 #include <cstdint>
@@ -55,9 +53,8 @@ struct TimelineRow {
 };
 
 struct Timeline {
-  std::vector<TimelineRow> rows;         // of tracks with events, by process, then devices
-  uint64_t without_clock = 0;            // tracks whose clock cannot be converted: they are not in any row
-  uint64_t decoded = 0, summarised = 0;  // chunks
+  std::vector<TimelineRow> rows;  // of tracks with events, by process, then devices
+  uint64_t without_clock = 0;     // tracks whose clock cannot be converted: they are not in any row
   std::vector<trace::Problem> problems;
 };
 

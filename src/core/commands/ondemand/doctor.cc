@@ -36,12 +36,16 @@ namespace {
 Finding examine(const InterfaceDescription& one) {
   const std::string name(record::name_of(one.interface));
   try {
-    const Variables variables = interface_environment({one.interface});
-    std::string text =
-        base::format("programs that use {} are recorded{}", one.title, one.by_default ? "" : " with --with " + name);
-    for (const auto& [variable, value] : variables)
-      if (variable == one.displaced) text += base::format("; {} receives everything too", value);
-    return {name, Verdict::Good, text, {}};
+    interface_environment({one.interface});
+    if (!one.other_tool.empty())
+      return {name, Verdict::Doubtful,
+              base::format("{} is not recorded: {} names another tool, {}", one.title, one.variable, one.other_tool),
+              base::format("unset {}", one.variable)};
+    return {
+        name,
+        Verdict::Good,
+        base::format("programs that use {} are recorded{}", one.title, one.by_default ? "" : " with --with " + name),
+        {}};
   } catch (const NotAvailable& error) {
     return {name, Verdict::Bad, base::format("{} is not recorded", one.title), error.what()};
   }
@@ -101,8 +105,7 @@ std::string problem(const std::function<void()>& use) {
 Finding examine_sampling() {
   sample::PerfEvents::Unseen unseen;
   const std::string refused = problem([&] {
-    unseen =
-        sample::PerfEvents::for_next_program({1000, sample::kDefaultStacks, sample::Waits::Some, false, true}).unseen();
+    unseen = sample::PerfEvents::for_next_program({1000, sample::kDefaultStacks, sample::Waits::Some, true}).unseen();
   });
   if (refused.empty() && unseen.what.empty()) return {"sampling", Verdict::Good, "the kernel samples programs", {}};
   if (refused.empty())

@@ -51,9 +51,6 @@ std::string as_text(const CallTree& tree, const FunctionOptions& options) {
   base::TextTable table(has_self ? base::TextTable::columns({"total", "", "self"}, {{"module"}, name})
                                  : base::TextTable::columns({"total", ""}, {{"module"}, name}));
   const std::vector<bool> is_shown = shown_rows(tree, options.top);
-  const auto amount = [&](uint64_t of) {
-    return options.what == What::PageFaults ? count_text(of) : duration_text(of);
-  };
   symbols::ShortNames names;
   size_t hidden = 0;
   for (size_t i = 0; i < tree.rows.size(); ++i) {
@@ -62,8 +59,8 @@ std::string as_text(const CallTree& tree, const FunctionOptions& options) {
       ++hidden;
       continue;
     }
-    std::vector<std::string> cells{amount(row.total_ns), percent_text(row.total_ns, tree.time_ns)};
-    if (has_self) cells.push_back(row.self_ns == 0 ? "" : amount(row.self_ns));
+    std::vector<std::string> cells{duration_text(row.total_ns), percent_text(row.total_ns, tree.time_ns)};
+    if (has_self) cells.push_back(row.self_ns == 0 ? "" : duration_text(row.self_ns));
     cells.push_back(base::printable(row.module.substr(row.module.rfind('/') + 1)));
     cells.push_back(std::string(row.depth, ' ') +
                     base::printable(options.full_text ? row.function : names.of(row.function)));
@@ -84,12 +81,11 @@ std::string as_json(const CallTree& tree, const FunctionOptions& options, const 
       json.field("depth", row.depth);
       if (row.depth != 0) json.field("parent", row.parent);
       json.field("samples", row.samples);
-      json.field(options.what == What::PageFaults ? "total_faults" : "total_ns", row.total_ns);
-      if (*options.tree != CallTree::Shape::Callers)
-        json.field(options.what == What::PageFaults ? "self_faults" : "self_ns", row.self_ns);
+      json.field("total_ns", row.total_ns);
+      if (*options.tree != CallTree::Shape::Callers) json.field("self_ns", row.self_ns);
     });
     json.field("samples", tree.samples);
-    json.field(options.what == What::PageFaults ? "faults" : "time_ns", tree.time_ns);
+    json.field("time_ns", tree.time_ns);
   });
 }
 

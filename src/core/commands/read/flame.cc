@@ -86,7 +86,7 @@ std::string no_frames_text(FlameBy by, const trace::Reader& reader, const std::s
         "{} has no ranges on threads or devices, and no samples: annotate the program, or record more of its CPU time "
         "with kymo record",
         path);
-  const What what = by == FlameBy::Wait ? What::Waits : by == FlameBy::Fault ? What::PageFaults : What::Cpu;
+  const What what = by == FlameBy::Wait ? What::Waits : What::Cpu;
   return base::format("{} has {}", path, nothing_text(what, functions::was_requested(reader, what)));
 }
 
@@ -123,10 +123,9 @@ int flame(const Arguments& arguments) {
       {{"range", FlameBy::Range},
        {"function", FlameBy::Function},
        {"wait", FlameBy::Wait},
-       {"fault", FlameBy::Fault},
        {"device", FlameBy::Device}},
-      "what a frame stands for; default: range. wait: time\noff the CPU, fault: page faults, by function (kymo\n"
-      "record --sample-faults); device: what launched the\nwork of devices, and the work");
+      "what a frame stands for; default: range. wait: time\noff the CPU, by function; device: what launched the\n"
+      "work of devices, and the work");
   line.value("--compare", "BEFORE", before, "the trace to compare with");
   line.flag("--full-text", options.full_text,
             "separate frames for 'step 7' and 'step 8', instead of one for 'step {}'");

@@ -90,10 +90,7 @@ std::string waits_summary(const FunctionTable& table) {
 }
 
 std::string summary_of(const FunctionTable& table, const Ledger& ledger) {
-  std::string text = table.what == What::Cpu     ? cpu_summary(table, ledger)
-                     : table.what == What::Waits ? waits_summary(table)
-                                                 : base::format("{}, by {}\n", count_of(table.time_ns, "page fault"),
-                                                                count_of(table.samples, "sample"));
+  std::string text = table.what == What::Cpu ? cpu_summary(table, ledger) : waits_summary(table);
   const uint64_t unknown = table.incomplete - table.longer_than_copy;
   if (unknown != 0)
     text += base::format("{} ({}): the functions that called them are not known\n",
@@ -136,12 +133,11 @@ std::string as_text(const FunctionTable& table, size_t shown_rows, const Ledger&
   text.add_column({options.lines ? "line" : "module"});
   text.add_column(function_column(full_text));
   const std::vector<std::string> names = function_names(table, shown_rows, full_text);
-  const auto amount = [&](uint64_t of) { return table.what == What::PageFaults ? count_text(of) : duration_text(of); };
   for (size_t i = 0; i < shown_rows; ++i) {
     const FunctionRow& row = table.rows[i];
     const auto time = [](uint64_t ns) { return ns == 0 ? "" : duration_text(ns); };
-    std::vector<std::string> cells = {amount(row.self_ns), percent_text(row.self_ns, table.time_ns),
-                                      amount(row.total_ns), percent_text(row.total_ns, table.time_ns),
+    std::vector<std::string> cells = {duration_text(row.self_ns), percent_text(row.self_ns, table.time_ns),
+                                      duration_text(row.total_ns), percent_text(row.total_ns, table.time_ns),
                                       options.lines ? time(row.waiting_ns) : count_text(row.self_samples)};
     if (has_device) cells.push_back(time(row.device_ns));
     cells.push_back(options.lines ? place_text(row, full_text) : base::printable(file_name(row.module)));
@@ -184,12 +180,12 @@ std::string as_json(const FunctionTable& table, size_t shown_rows, const Functio
       }
       json.field("self_samples", row.self_samples);
       json.field("total_samples", row.total_samples);
-      json.field(table.what == What::PageFaults ? "self_faults" : "self_ns", row.self_ns);
-      json.field(table.what == What::PageFaults ? "total_faults" : "total_ns", row.total_ns);
+      json.field("self_ns", row.self_ns);
+      json.field("total_ns", row.total_ns);
     });
     json.field("rows_not_shown", table.rows.size() - shown_rows);
     json.field("samples", table.samples);
-    json.field(table.what == What::PageFaults ? "faults" : "time_ns", table.time_ns);
+    json.field("time_ns", table.time_ns);
     json.field("cpu_ns", table.cpu_ns);
     json.field("lost_cpu_ns", table.lost_cpu_ns);
     json.field("unknown_ns", table.unknown_ns);
@@ -228,9 +224,6 @@ std::string_view nothing_text(What what, bool was_recorded) {
     case What::Waits:
       return was_recorded ? "no waits: no thread stopped running while it was recorded"
                           : "no stacks of waits: run kymo record as root, or with --sample-waits";
-    case What::PageFaults:
-      return was_recorded ? "no stacks of page faults: there were too few for a sample (kymo info has their number)"
-                          : "no stacks of page faults: record them with kymo record --sample-faults";
     case What::Cpu:
       break;
   }
@@ -679,7 +672,7 @@ bool has_only_samples(const trace::Reader& reader) {
 }
 
 // What a row stands for: ranges, or the functions of samples.
-enum class By : uint8_t { Default, Name, Thread, Category, Kernel, Stall, Function, Line, Wait, Fault, Lock };
+enum class By : uint8_t { Default, Name, Thread, Category, Kernel, Stall, Function, Line, Wait, Lock };
 
 std::optional<functions::What> sampled(By by) {
   switch (by) {
@@ -688,8 +681,6 @@ std::optional<functions::What> sampled(By by) {
       return functions::What::Cpu;
     case By::Wait:
       return functions::What::Waits;
-    case By::Fault:
-      return functions::What::PageFaults;
     default:
       return std::nullopt;
   }
@@ -726,12 +717,11 @@ int stats(const Arguments& arguments) {
        {"function", By::Function},
        {"line", By::Line},
        {"wait", By::Wait},
-       {"fault", By::Fault},
        {"lock", By::Lock}},
       "what a row stands for; default: name. kernel: kernels, with\nthe counters of their GPU; stall: why their warps "
       "wait\n(kymo record --gpu-stalls); line: source lines, "
       "with the\ntime that they used the CPU and waited, and that of the\ndevice work that they launched; wait: "
-      "the functions that\nwaited; fault: those with page faults (kymo record\n--sample-faults); lock: locks by "
+      "the functions that\nwaited; lock: locks by "
       "waiting time, and who held\nthem (kymo record --with waits)");
   line.choice("--sort", order, order_names(),
               "the sort order, largest first (names: A first);\ndefault: total, for functions self");

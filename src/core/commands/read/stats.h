@@ -1,5 +1,4 @@
-// `kymo stats --by function`, `line`, `wait` and `fault`: the functions that used the CPU, waited or caused page
-// faults.
+// `kymo stats --by function`, `line` and `wait`: the functions that used the CPU or waited.
 #pragma once
 
 #include <cstddef>

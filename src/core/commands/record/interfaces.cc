@@ -23,9 +23,8 @@ struct Variable {
   enum class Names : uint8_t { Library, Layer, ManifestFolder, Preloaded, AsanOption };
 
   const char* name;
-  char separator = '\0';            // between the libraries of a list; 0: there is place for only one
-  const char* displaced = nullptr;  // our variable for the tool that had the only place; null: it keeps the place
-  bool is_last = false;             // of a list: after the others, because only the first that accepts is used
+  char separator = '\0';  // between the libraries of a list; 0: there is place for only one
+  bool is_last = false;   // of a list: after the others, because only the first that accepts is used
   Names names = Names::Library;
 };
 
@@ -38,9 +37,9 @@ struct Offered {
 };
 
 const std::vector<Offered>& offered() {
-  static constexpr Variable kCuda{"CUDA_INJECTION64_PATH", '\0', "KYMO_CUDA_CHAIN"};
+  static constexpr Variable kCuda{"CUDA_INJECTION64_PATH"};
   static const std::vector<Offered> all = {
-      {Interface::Nvtx, "NVTX", true, {{"NVTX_INJECTION64_PATH", '\0', "KYMO_NVTX_CHAIN"}}},
+      {Interface::Nvtx, "NVTX", true, {{"NVTX_INJECTION64_PATH"}}},
       {Interface::Cuda, "CUDA", true, {kCuda}},
       {Interface::Torch, "PyTorch", true, {kCuda}},  // it loads no tool itself; a program that uses NVTX needs no more
       {Interface::Nccl, "NCCL", true, {{"NCCL_PROFILER_PLUGIN"}}},
@@ -48,9 +47,9 @@ const std::vector<Offered>& offered() {
       {Interface::Vulkan,
        "Vulkan",
        true,
-       {{"VK_INSTANCE_LAYERS", ':', nullptr, true, Variable::Names::Layer},
-        {"VK_ADD_LAYER_PATH", ':', nullptr, true, Variable::Names::ManifestFolder}}},
-      {Interface::OpenMp, "OpenMP", true, {{"OMP_TOOL_LIBRARIES", ':', nullptr, true}}},
+       {{"VK_INSTANCE_LAYERS", ':', true, Variable::Names::Layer},
+        {"VK_ADD_LAYER_PATH", ':', true, Variable::Names::ManifestFolder}}},
+      {Interface::OpenMp, "OpenMP", true, {{"OMP_TOOL_LIBRARIES", ':', true}}},
       {Interface::Itt,
        "ITT",
        false,
@@ -59,8 +58,8 @@ const std::vector<Offered>& offered() {
       {Interface::Waits,
        "calls that block",
        false,
-       {{kPreloadVariable, ':', nullptr, false, Variable::Names::Preloaded},
-        {"ASAN_OPTIONS", ':', nullptr, true, Variable::Names::AsanOption}}},
+       {{kPreloadVariable, ':', false, Variable::Names::Preloaded},
+        {"ASAN_OPTIONS", ':', true, Variable::Names::AsanOption}}},
   };
   return all;
 }
@@ -110,6 +109,11 @@ bool is_set(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
+// The only place has another tool, which keeps it.
+bool is_taken(const Variable& variable) {
+  return variable.separator == '\0' && is_set(variable.name) && !is_ours(base::inherited_environment(variable.name));
+}
+
 // Where Vulkan's loader looks for layers: VK_LAYER_PATH, if it is set, hides VK_ADD_LAYER_PATH.
 const char* name_of_list(const Variable& variable) {
   constexpr const char* kOnly = "VK_LAYER_PATH";
@@ -142,12 +146,8 @@ void add_to_list(const Variable& variable, const std::string& library, Variables
 }
 
 void add_variable(const Variable& variable, const std::string& library, Variables& into) {
-  const char* const before = base::inherited_environment(variable.name);
-  const bool is_taken = is_set(variable.name);
   if (variable.separator != '\0') return add_to_list(variable, library, into);
-  if (is_taken && variable.displaced == nullptr) return;
-  into.emplace_back(variable.name, library);
-  if (is_taken && !is_ours(before)) into.emplace_back(variable.displaced, before);
+  if (!is_taken(variable)) into.emplace_back(variable.name, library);
 }
 
 // False for Vulkan, if its headers were not there when Kymo was built.
@@ -239,6 +239,11 @@ Variables compiler_environment(const std::vector<std::string>& compilers) {
 }
 
 Variables interface_environment_or_warning(const std::vector<Interface>& selected) {
+  for (const InterfaceDescription& one : interface_descriptions())  // PyTorch has the variable of CUDA
+    if (!one.other_tool.empty() && one.interface != Interface::Torch &&
+        std::ranges::count(selected, one.interface) != 0)
+      say_warning(
+          base::format("{} is not recorded: {} names another tool, {}", one.title, one.variable, one.other_tool));
   try {
     return interface_environment(selected);
   } catch (const NotAvailable& error) {
@@ -252,7 +257,7 @@ std::vector<InterfaceDescription> interface_descriptions() {
   for (const Offered& one : offered()) {
     const Variable& first = one.variables.front();
     all.push_back({one.interface, one.title, one.by_default, first.name,
-                   first.displaced != nullptr ? first.displaced : std::string(),
+                   is_taken(first) ? base::inherited_environment(first.name) : "",
                    first.names == Variable::Names::Layer       ? base::kVulkanLayer
                    : first.names == Variable::Names::Preloaded ? kWaitsLibrary
                                                                : kInjectedLibrary});

@@ -30,11 +30,11 @@ void add_interface_options(options::CommandLine& line, InterfaceChoice& choice, 
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-// The environment that makes programs load the library for these interfaces. A variable that names another tool keeps
-// it: the other tool is chained, and receives everything too. Throws kymo::NotAvailable if the library is not
-// installed.
+// The environment that makes programs load the library for these interfaces. A variable that has place for one tool and
+// names another one keeps it. Throws kymo::NotAvailable if the library is not installed.
 Variables interface_environment(const std::vector<record::Interface>& selected);
-// The same; if it is not possible, prints one line that says why, and returns nothing.
+// The same; prints a line for each interface that another tool has. If the library is not there, prints one line that
+// says why, and returns nothing.
 Variables interface_environment_or_warning(const std::vector<record::Interface>& selected);
 
 // What else the choice says to the libraries in programs.
@@ -50,9 +50,9 @@ struct InterfaceDescription {
   record::Interface interface;
   std::string title;
   bool by_default;
-  std::string variable;   // the first one that names the library
-  std::string displaced;  // our variable for the tool that was there; empty: none
-  std::string value;      // what the variable contains if a program loads the library
+  std::string variable;    // the first one that names the library
+  std::string other_tool;  // that has the only place; empty: none
+  std::string value;       // what the variable contains if a program loads the library
 };
 std::vector<InterfaceDescription> interface_descriptions();
 

@@ -82,16 +82,14 @@ struct FileSamples : sample::SampleTotals {
   FileSamples(const sample::SampleTotals& totals, uint64_t rate, const Progress& progress, bool is_flight,
               uint64_t cpu_ns)
       : SampleTotals(totals), hertz(rate), taken(totals.samples), used_ns(cpu_ns) {
-    if (!is_flight || progress.is_elsewhere || samples + waits + page_faults == 0) return;
+    if (!is_flight || progress.is_elsewhere || samples + waits == 0) return;
     const trace::Reader reader(progress.file);
-    const auto kept = [&reader](functions::What what) { return functions::read_samples(reader, what).samples; };
-    samples = kept(functions::What::Cpu);
+    samples = functions::read_samples(reader, functions::What::Cpu).samples;
     if (waits != 0) {
       const functions::Samples kept_waits = functions::read_samples(reader, functions::What::Waits);
       all_waits = kept_waits.samples;
       waits = kept_waits.samples - kept_waits.without_stack;
     }
-    if (page_faults != 0) page_faults = kept(functions::What::PageFaults) * sample::kFaultsOfASample;
   }
   uint64_t hertz;  // as it was possible: timers have a lower limit
   uint64_t taken;
@@ -114,7 +112,7 @@ std::string nothing_of_process(const RecordOptions& options, const FileSamples& 
 bool has_samples(const RecordOptions& options, const sample::SampleTotals& samples) {
   constexpr uint64_t kLongNs = 100'000'000;
   const bool are_waits_content = options.samples.waits || samples.off_ns >= kLongNs;
-  return samples.samples + samples.page_faults + (are_waits_content ? samples.waits : 0) != 0;
+  return samples.samples + (are_waits_content ? samples.waits : 0) != 0;
 }
 
 bool is_empty(const Progress& progress, const RecordOptions& options, const sample::SampleTotals& samples) {
@@ -134,7 +132,6 @@ std::string summary_text(const Progress& progress, const RecordOptions& options,
     std::string what = count_of(samples.samples, "sample");
     if (samples.taken > samples.samples) what += base::format(" (the last of {})", count_text(samples.taken));
     if (samples.waits != 0) what += ", " + waits_text(samples);
-    if (samples.page_faults != 0) what += base::format(", {}", count_of(samples.page_faults, "page fault"));
     if (progress.events != 0) what = base::format("{}, {}", count_of(progress.events, "event"), what);
     if (progress.unfinished != 0) what += base::format(", {}", count_of(progress.unfinished, "unfinished range"));
     return base::format("{} from {}, {} -> {} ({})", what,
@@ -184,7 +181,6 @@ std::string summary_json(const Progress& progress, const Ending& ending, const L
     json.field("waits", samples.all_waits);
     json.field("waits_with_stack", samples.waits);
   }
-  if (samples.page_faults != 0) json.field("page_faults", samples.page_faults);
   json.field("sampled_processes", samples.processes);
   json.field("moved", progress.is_elsewhere);
   json.field("exit_code", ending.exit_code());
@@ -201,11 +197,8 @@ Ledger ledger_of(const Progress& progress, const sample::SampleTotals& samples) 
 
 // A lower rate has no effect on what does not come from the clock.
 std::string remedy_for_lost(const SampleOptions& options) {
-  std::string others;
-  if (options.waits) others = "--sample-waits";
-  if (options.faults) others += others.empty() ? "--sample-faults" : " or --sample-faults";
-  return others.empty() ? "use a lower rate (--sample)"
-                        : base::format("record without {}, or use a lower rate (--sample)", others);
+  return options.waits ? "record without --sample-waits, or use a lower rate (--sample)"
+                       : "use a lower rate (--sample)";
 }
 
 void report(Progress progress, const RecordOptions& options, const Ending& ending, const FileSamples& samples) {

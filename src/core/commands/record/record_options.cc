@@ -57,7 +57,6 @@ void check_python(const std::string& text) {
 
 void check_sample_options(const SampleOptions& options) {
   const char* const without_effect = options.waits                     ? "--sample-waits"
-                                     : options.faults                  ? "--sample-faults"
                                      : options.by == SampledBy::Kernel ? "--sampler kernel"
                                      : options.by == SampledBy::Timers ? "--sampler timers"
                                                                        : nullptr;
@@ -158,8 +157,6 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
             "the functions of every wait (kymo stats --by wait),\n"
             "instead of at most 100 a second for each thread; each\n"
             "costs some microseconds");
-  line.flag("--sample-faults", options.samples.faults,
-            "also the functions that cause page faults (kymo\nstats --by fault)");
   line.text("--gpu-counters", "RATE|NAMES", [&options](const std::string& text) { take_gpu_counters(options, text); },
             "how often the counters of GPUs are sampled: 1kHz\n"
             "(default where the rights are there), or which ones,\n"

@@ -26,15 +26,12 @@ void append_to_variable(RecordedSamples::Environment& environment, const char* n
 }
 
 sample::EventOptions event_options(const SampleOptions& options) {
-  return {options.hertz, options.stacks, options.waits ? sample::Waits::All : sample::Waits::Some, options.faults,
-          true};
+  return {options.hertz, options.stacks, options.waits ? sample::Waits::All : sample::Waits::Some, true};
 }
 
 // What the kernel samples besides the CPU.
 std::string also_sampled(const SampleOptions& options, const sample::PerfEvents& events) {
-  const std::string waits = !events.has_waits() ? "" : options.waits ? "waits" : "some waits";
-  if (!events.has_faults()) return waits;
-  return waits.empty() ? "page faults" : waits + ", page faults";
+  return !events.has_waits() ? "" : options.waits ? "waits" : "some waits";
 }
 
 std::string wake_ups(const sample::PerfEvents& events) {
@@ -49,13 +46,9 @@ std::string unseen(const sample::PerfEvents& events) {
 }
 
 // What the kernel refuses. Empty: nothing.
-std::string refused(const SampleOptions& options, const sample::PerfEvents& events) {
-  std::string note = unseen(events);
-  if (!note.empty()) note = "not recorded: " + note;
-  if (options.faults && !events.has_faults())
-    note +=
-        std::string(note.empty() ? "" : "; ") + "no stacks of page faults (--sample-faults): the kernel refuses them";
-  return note;
+std::string refused(const sample::PerfEvents& events) {
+  const std::string note = unseen(events);
+  return note.empty() ? note : "not recorded: " + note;
 }
 
 // Python has its functions in its samples if the library can be loaded. `environment` is what it needs then.
@@ -126,8 +119,7 @@ std::unique_ptr<RecordedSamples> RecordedSamples::by_timers(const SampleOptions&
                       kOnlyByKernel);
   if (hertz < options.hertz && options.is_given)
     note += base::format("; the clock of this kernel permits no timer at {}", sample::rate_text(options.hertz));
-  if (options.waits || options.faults)
-    note += base::format("; {} needs samples of the kernel", options.waits ? "--sample-waits" : "--sample-faults");
+  if (options.waits) note += "; --sample-waits needs samples of the kernel";
   if (const std::string obstacle = obstacle_to_libraries(command_line[0]); !obstacle.empty())
     note = base::format("no CPU samples of {}: it {}{}", command_line[0], obstacle, why);
   return made;
@@ -140,7 +132,7 @@ std::unique_ptr<RecordedSamples> RecordedSamples::of_next_program(const SampleOp
   if (options.by != SampledBy::Timers) {
     try {
       auto events = sample::PerfEvents::for_next_program(event_options(options));
-      note = refused(options, events);
+      note = refused(events);
       const std::string also = also_sampled(options, events), wakes = wake_ups(events), missing = unseen(events);
       Environment environment;
       std::unique_ptr<RecordedSamples> made(new RecordedSamples(
@@ -168,7 +160,7 @@ std::unique_ptr<RecordedSamples> RecordedSamples::of_process(pid_t pid, const Sa
                                                              std::string& note) {
   auto events = sample::PerfEvents::for_process(pid, event_options(options));
   collect::Recording& recording = start();
-  note = refused(options, events);
+  note = refused(events);
   const std::string also = also_sampled(options, events), wakes = wake_ups(events), missing = unseen(events);
   std::unique_ptr<RecordedSamples> made(new RecordedSamples(
       std::make_unique<sample::PerfSource>(std::move(events)),

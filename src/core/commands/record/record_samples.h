@@ -23,8 +23,7 @@ struct SampleOptions {
   bool is_given = false;  // on the command line
   sample::Stacks stacks = sample::kDefaultStacks;
   SampledBy by = SampledBy::Any;
-  bool waits = false;   // --sample-waits: the stacks of all, instead of some
-  bool faults = false;  // --sample-faults
+  bool waits = false;  // --sample-waits: the stacks of all, instead of some
   uint64_t piece_ns = sample::kPieceNs;
 };
 

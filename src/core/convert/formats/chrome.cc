@@ -334,26 +334,11 @@ class ChromeExport : public EventVisitor {
       form.stream = static_cast<int64_t>(range.place->track->queue);
     }
     form.with_correlation = !on_device(range) || form.stream;
-    const bool has_part = slot.start_ns != range.start_ns || slot.end_ns != range.end_ns;
-    const bool hides_correlation = range.correlation != 0 && !form.with_correlation;
     const uint64_t number = operation_of(range, head);
-    const bool is_pattern = range.event_class->is_pattern;
-    const bool is_on_other_row =
-        form.stream && (range.lane != 0 || *form.stream != static_cast<int64_t>(range.place->tid));
-    form.with_note = is_pattern || head.has_no_category || number != 0 || head.is_renamed || head.has_other_category ||
-                     has_part || hides_correlation || is_on_other_row;
     writer_.complete(head.category, head.name, row, since_1970(slot.start_ns), since_1970(slot.end_ns));
     JsonObject args = writer_.args();
     args_.append(args, range, form);
     if (number != 0) append_integer(args.key("External id"), number);
-    if (head.is_renamed) append_json_string(args.key(kOwnName), range.name);
-    if (is_pattern) append_class(args, range);
-    if (head.has_other_category) append_json_string(args.key(kOwnCategory), range.event_class->event_class.category);
-    if (hides_correlation) append_integer(args.key(kOwnCorrelation), range.correlation);
-    if (has_part) {
-      append_integer(args.key(kTimeBefore), elapsed_ns(range.start_ns, slot.start_ns));
-      append_integer(args.key(kTimeAfter), elapsed_ns(slot.end_ns, range.end_ns));
-    }
     args.close();
     writer_.end_event();
     if (range.correlation != 0) launch_arrows(range, row);
@@ -399,11 +384,7 @@ class ChromeExport : public EventVisitor {
     const Head head = head_of(range, Role::DeviceAnnotation);
     const std::string& row = row_of(*range.place, 0);
     writer_.complete(head.category, head.name, row, since_1970(range.start_ns), since_1970(range.end_ns));
-    JsonObject args = writer_.args();
-    args_.append(args, range, true);
-    if (head.has_other_category) append_json_string(args.key(kOwnCategory), range.event_class->event_class.category);
-    args.close();
-    writer_.end_event();
+    end_event(range);
   }
 
   void instant(const Point& point) {
@@ -412,7 +393,7 @@ class ChromeExport : public EventVisitor {
     end_event(point);
   }
 
-  // A CPU sample, a wait or a page fault has its functions.
+  // A CPU sample or a wait has its functions.
   void sample(const Point& point) {
     const SampleNotes::Note* const note = samples_.find(point.number);
     if (note == nullptr) return instant(point);
@@ -443,7 +424,6 @@ class ChromeExport : public EventVisitor {
     if (!has_field(info, "bytes")) number("Bytes", note->bytes);
     if (!has_field(info, "Total Allocated")) append_integer(args.key("Total Allocated"), note->bytes_in_use);
     if (point.name != "[memory]") append_json_string(args.key("name"), point.name);
-    if (!info.event_class.category.empty()) append_json_string(args.key(kOwnCategory), info.event_class.category);
     if (!has_field(info, "device")) append_json_string(args.key("device"), memory);
     if (const std::string& stack = notes_.stack(*note); !stack.empty()) append_json_string(args.key("stack"), stack);
     args.close();
@@ -481,14 +461,7 @@ class ChromeExport : public EventVisitor {
     const std::string quoted = base::json_string(*part.name);
     for (uint32_t arrow = part.first; arrow < part.first + part.count; ++arrow) {
       (writer_.*write_flow)(quoted, arrow, row_of(*point.place, 0), since_1970(inside));
-      JsonObject args = writer_.args();
-      args_.append(args, point);
-      const std::string& category = point.event_class->event_class.category;
-      if (point.name != *part.name) append_json_string(args.key("flow"), point.name);
-      if (!category.empty()) append_json_string(args.key(kOwnCategory), category);
-      if (inside < point.time_ns) base::append(args.key("at_end"), "true");
-      args.close();
-      writer_.end_event();
+      end_event(point);
     }
   }
 
@@ -519,8 +492,7 @@ class ChromeExport : public EventVisitor {
 
   // What all events of a class have in the same role.
   struct HeadFacts {
-    bool is_operation = false, is_renamed = false;
-    bool has_other_category = false, has_no_category = false;
+    bool is_operation = false;
     bool is_work = false, has_place = false;  // of a device
     std::optional<size_t> sharing;            // the field that says how many operations share its time
   };
@@ -541,14 +513,6 @@ class ChromeExport : public EventVisitor {
     name_.clear();
     append_json_string(name_, event.name);
     return {head, head.category, name_.view()};
-  }
-
-  void append_class(JsonObject& args, const Range& range) {
-    append_json_string(args.key(kOwnClass), range.event_class->event_class.name);
-    size_t unnamed = 0;
-    for (size_t i = 0; i < range.values.size(); ++i)
-      if (range.event_class->keys[i].empty())
-        append_json_field(args.key(base::format("{}{}", kOwnValue, ++unnamed)), range.values[i]);
   }
 
   static uint64_t sharing(const Range& range, const Head& head) {
@@ -579,15 +543,12 @@ class ChromeExport : public EventVisitor {
     const bool is_of_thread = role == Role::OfThread;
     head.category = base::json_string(is_of_thread && category.empty() ? kineto::kAnnotation : category);
     head.is_operation = is_of_thread && kineto::is_operation(category);
-    head.has_no_category = is_of_thread && category.empty();
-    head.has_other_category = category != own.category || (is_of_thread && category == kineto::kAnnotation);
     if (role == Role::OfDevice) {
       head.is_work = trace::is_work(trace::device_range(own.category));
       head.has_place = own.category == "cuda_sync" || own.category == "cuda_event";  // so Kineto writes them
       const auto sharing = std::find(info.keys.begin(), info.keys.end(), "operations_in_this_time");
       if (sharing != info.keys.end()) head.sharing = static_cast<size_t>(sharing - info.keys.begin());
     }
-    head.is_renamed = !names.name.empty();
     if (!names.name.empty()) {
       head.name = base::json_string(names.name);
     } else if (!info.has_places) {

@@ -631,7 +631,6 @@ class PerfettoWriter : public EventVisitor {
     PerfettoSequence& sequence = threads_[range.place->index];
     event_.start(event::kSliceBegin, sequence, range);
     if (range.lane != 0) event_.message().add_uint64(event::kTrackUuid, tracks_.lane(*range.place, range.lane));
-    if (range.event_class->is_pattern) annotate_class(sequence, range);
     if (range.place->track->kind == trace::TrackKind::DeviceQueue) add_place(sequence, range);
     if (range.correlation != 0) add_correlation(sequence, range);
     append_event(sequence, range.start_ns);
@@ -683,7 +682,6 @@ class PerfettoWriter : public EventVisitor {
     PerfettoSequence& sequence = threads_[range.place->index];
     event_.start(event::kSliceBegin, sequence, range);
     event_.message().add_uint64(event::kTrackUuid, uuid);
-    annotate_note(sequence, trace::PointKind::AsyncBegin, range.id);
     append_event(sequence, range.start_ns);
     if (!range.finished) return;
     event_.start(event::kSliceEnd);
@@ -797,19 +795,6 @@ class PerfettoWriter : public EventVisitor {
   void annotate_note(PerfettoSequence& sequence, trace::PointKind kind, uint64_t id) {
     const std::string note = note_of(kind, id);
     if (!note.empty()) event_.annotate(sequence, std::string(kNoteKey), text_value(note));
-  }
-
-  // What follows is not part of the event either.
-  void annotate_class(PerfettoSequence& sequence, const Range& range) {
-    const auto annotate = [&](std::string_view key, std::string_view text) {
-      event_.annotate(sequence, std::string(key), text_value(text));
-    };
-    annotate(kNoteKey, kRangeNote);
-    annotate(kOwnClass, range.event_class->event_class.name);
-    size_t unnamed = 0;
-    for (size_t i = 0; i < range.values.size(); ++i)
-      if (range.event_class->keys[i].empty())
-        event_.annotate(sequence, base::format("{}{}", kOwnValue, ++unnamed), range.values[i]);
   }
 
   void add_flow(uint32_t field, const Point& point) {

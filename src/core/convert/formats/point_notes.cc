@@ -40,8 +40,7 @@ SampleNotes::SampleNotes(const trace::Reader& reader) {
       const SampleStacks::Taken taken =
           samples.take(writer->second, chunk.track, *event_class, batch.points.id[i], row);
       const bool is_of_clock = taken.kind == SampleStacks::Kind::Sample;
-      if (is_of_clock || taken.has_stack || taken.kind == SampleStacks::Kind::PageFault)
-        notes_.push_back({first + i, taken.stack, is_of_clock});
+      if (is_of_clock || taken.has_stack) notes_.push_back({first + i, taken.stack, is_of_clock});
     }
   }
 }

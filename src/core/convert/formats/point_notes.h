@@ -1,4 +1,4 @@
-// The stacks of the CPU samples, waits and page faults of a trace (docs/sampling.md), by point. All are read once,
+// The stacks of the CPU samples and waits of a trace (docs/sampling.md), by point. All are read once,
 // before anything is written.
 #pragma once
 
@@ -24,7 +24,7 @@ class SampleNotes {
   struct Note {
     uint64_t point = 0;  // Event::number
     memory::StackId stack = 0;
-    bool is_of_clock = false;  // a CPU sample; otherwise a wait or a page fault
+    bool is_of_clock = false;  // a CPU sample; otherwise a wait
   };
   // By Event::number. Null if the point has no stack.
   const Note* find(uint64_t point) const;

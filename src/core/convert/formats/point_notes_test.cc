@@ -193,10 +193,10 @@ TEST_F(MemoryExportTest, ChromeHasKinetosMemoryEventsAndACounter) {
   EXPECT_THAT(json, Not(HasSubstr("stack node")));
   EXPECT_THAT(json, HasSubstr(R"("cat":"cpu_instant_event","s":"t","name":"[memory]","pid":100,"tid":101,)"));
   EXPECT_THAT(json, HasSubstr(R"("args":{"Bytes":4096,"kymo":"allocation 0x7000","Addr":28672,"Device Type":0,)"
-                              R"("Device Id":-1,"Total Allocated":4096,"name":"malloc","kymo_category":"memory",)"
+                              R"("Device Id":-1,"Total Allocated":4096,"name":"malloc",)"
                               R"("device":"heap","stack":"0x2002 < 0x1001"})"));
   EXPECT_THAT(json, HasSubstr(R"("args":{"kymo":"free 0x7000","Addr":28672,"Device Type":0,"Device Id":-1,)"
-                              R"("Bytes":-4096,"Total Allocated":0,"name":"free","kymo_category":"memory",)"
+                              R"("Bytes":-4096,"Total Allocated":0,"name":"free",)"
                               R"("device":"heap"})"));
   EXPECT_THAT(json, HasSubstr(R"("Addr":36864,"Device Type":0,"Device Id":-1,"Bytes":0,"Total Allocated":64,)"))
       << "its size is not known";

@@ -127,22 +127,20 @@ uint32_t EventTables::class_of(const ImportedEvent& event) {
     for (const ImportedValue& value : *event.values) {
       if (left-- == 0) break;
       // A field without a name would fill a "{}" of the class's name.
-      const bool is_unnamed = value.name.empty() && !event.has_places;
-      list = longer_list(list, is_unnamed ? "value" : value.name, value.type);
+      list = longer_list(list, value.name.empty() ? "value" : value.name, value.type);
     }
   }
   const std::string_view name = event.name.substr(0, kLongestName);
   const uint32_t category = number_of_category(event.category);
-  const uint32_t hash =
-      mixed(hash_of(name), uint64_t{list} << 32 ^ uint64_t{category} << 8 ^ event.colour ^ event.has_places);
+  const uint32_t hash = mixed(hash_of(name), uint64_t{list} << 32 ^ uint64_t{category} << 8 ^ event.colour);
   size_t at = hash & (slots_.size() - 1);
   for (; slots_[at] != 0; at = (at + 1) & (slots_.size() - 1)) {
     const Class& known = classes_[slots_[at] - 1];
     if (known.hash == hash && known.fields == list && known.category == category && known.colour == event.colour &&
-        known.has_places == event.has_places && same(texts[known.name], name))
+        same(texts[known.name], name))
       return slots_[at] - 1;
   }
-  classes_.push_back({texts.number_of(name), category, list, event.colour, hash, event.has_places});
+  classes_.push_back({texts.number_of(name), category, list, event.colour, hash});
   slots_[at] = static_cast<uint32_t>(classes_.size());
   if (classes_.size() * 2 > slots_.size()) grow();
   return static_cast<uint32_t>(classes_.size() - 1);
@@ -332,7 +330,7 @@ ClassNumbers::Known& ClassNumbers::add(const EventTables& tables, uint32_t class
   made.category = tables.texts[from.category];
   made.colour = from.colour;
   made.fields = tables.fields(from.fields);
-  if (!from.has_places) escape_name(made);
+  escape_name(made);
   const auto [types, are_new] = last_->types.try_emplace(from.fields);
   if (are_new)
     for (const trace::Field& field : made.fields) types->second.push_back(field.type);

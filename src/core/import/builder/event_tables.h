@@ -34,12 +34,6 @@ inline void put_varint(std::string& to, uint64_t value) {
   char buffer[kLongestVarint];
   to.append(buffer, static_cast<size_t>(put_varint(buffer, value) - buffer));
 }
-// A number below 2^32 in kWideVarint bytes, so that it can be replaced later.
-inline constexpr size_t kWideVarint = 5;
-inline void put_wide_varint(char* to, uint32_t value) {
-  for (size_t i = 0; i + 1 < kWideVarint; ++i, value >>= 7) *to++ = static_cast<char>(value | 0x80);
-  *to = static_cast<char>(value);
-}
 inline uint64_t take_varint(const char*& at) {
   uint64_t value = 0;
   for (unsigned shift = 0;; shift += 7) {
@@ -73,9 +67,8 @@ struct ImportedValue {
 struct ImportedEvent {
   std::string_view name, category;
   const std::vector<ImportedValue>* values = nullptr;
-  uint32_t colour = 0;      // as in trace::EventClass
-  bool has_places = false;  // the values without names fill the places of the name, as in trace::EventClass
-  uint8_t lane = 0;         // of a range: the first lane that it may be on
+  uint32_t colour = 0;  // as in trace::EventClass
+  uint8_t lane = 0;     // of a range: the first lane that it may be on
 };
 
 // Texts with a number each. Texts longer than kLongest are cut off.
@@ -112,7 +105,6 @@ class EventTables {
     uint32_t fields = 0;              // a list of fields
     uint32_t colour = 0;
     uint32_t hash = 0;
-    bool has_places = false;
   };
   static constexpr size_t kMostFields = 254;  // of an event; one more may be its name
   static constexpr size_t kLongestName = 1 << 16;

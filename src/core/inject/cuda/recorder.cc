@@ -6,8 +6,7 @@
 // CUPTI allows one tool at a time. If another one has it, nothing of CUDA is recorded, and the user is told once. A
 // profiler of the program shares it with us: shared_cupti.h.
 //
-// The CUDA driver loads libkymo_inject.so as the library that CUDA_INJECTION64_PATH names. If the variable named
-// another library before, KYMO_CUDA_CHAIN names it: it comes first, and may take CUPTI.
+// The CUDA driver loads libkymo_inject.so as the library that CUDA_INJECTION64_PATH names.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -394,24 +393,12 @@ void share_cupti() noexcept {
   if (is_cupti_loaded() && prepare(self, why)) lead_calls_here();
 }
 
-void start_other_tool() {
-  const char* const path = base::environment("KYMO_CUDA_CHAIN");
-  if (path == nullptr || *path == '\0') return;
-  void* const library = dlopen(path, RTLD_NOW);
-  const auto entry = library != nullptr ? reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection")) : nullptr;
-  if (entry != nullptr)
-    entry();
-  else
-    base::say_to_user("the tool in CUDA_INJECTION64_PATH is not loaded: ", dlerror());
-}
-
 }  // namespace
 }  // namespace kymo::inject::cuda
 
 // The driver calls it once, in cuInit. It expects 1.
 extern "C" KYMO_API int InitializeInjection() {
   using namespace kymo::inject;
-  cuda::start_other_tool();
   torch::start_if_loaded();
   if (is_wanted(kymo::record::Interface::Cuda)) {
     cuda::share_cupti();

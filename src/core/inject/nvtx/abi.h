@@ -1,5 +1,5 @@
-// The binary interface of NVTX 3 between a program and a tool, and that of its extensions (payloads with schemas,
-// counters and memory), as far as the adapter needs it. Declared here, so that Kymo builds without NVTX's headers;
+// The binary interface of NVTX 3 between a program and a tool, and that of its extension for payloads with schemas,
+// as far as the adapter needs it. Declared here, so that Kymo builds without NVTX's headers;
 // abi_test.cc compares it with the headers.
 #pragma once
 
@@ -106,14 +106,14 @@ struct ExtensionSegment {
 struct ExtensionInfo {
   uint16_t nvtx_version;
   uint16_t size;
-  uint16_t module;  // ExtensionModule
+  uint16_t module;  // kPayloadModule
   uint16_t compatibility;
   size_t segment_count;
   ExtensionSegment* segments;
   intptr_t (*get_export)(uint32_t);
   const void* info;
 };
-enum ExtensionModule : uint16_t { kMemoryModule = 1, kPayloadModule = 2, kCountersModule = 4 };
+inline constexpr uint16_t kPayloadModule = 2;
 inline constexpr intptr_t kDisabledSlot = 1;
 
 // ---- Payloads ------------------------------------------------------------------------------------------------------
@@ -242,85 +242,5 @@ enum EntryType : uint64_t {
 // Ids of a payload that is only pointed into, and of one without a layout.
 inline constexpr uint64_t kReferencedPayload = 1022, kRawPayload = 1023;
 inline constexpr uint64_t kFirstStaticId = 1 << 24, kFirstDynamicId = uint64_t{1} << 32;
-
-// A batch of events that have their own times.
-struct EventBatchAttributes {
-  uint64_t schema;
-  size_t size;
-  const void* events;
-  uint64_t scope, flags;
-  const void* flexible;
-  size_t flexible_size, flexible_offset;
-};
-
-// ---- Counters ------------------------------------------------------------------------------------------------------
-
-struct SemanticsHeader {
-  uint32_t size;
-  uint16_t id, version;
-  const SemanticsHeader* next;
-};
-inline constexpr uint16_t kCounterSemantics = 5;
-struct CounterSemantics {
-  SemanticsHeader header;
-  uint64_t flags;
-  const char* unit;
-};
-
-struct CounterAttributes {
-  size_t size;
-  uint64_t schema;
-  const char* name;
-  const char* description;
-  uint64_t scope;
-  const SemanticsHeader* semantics;
-  uint64_t id;
-};
-struct CounterBatch {
-  uint64_t counter;
-  const void* samples;
-  size_t samples_size;
-  uint64_t flags;
-  const int64_t* times;
-  size_t times_size;
-};
-enum NoValueReason : uint8_t { kValueIsZero = 0, kValueIsUnchanged = 1, kValueIsUnavailable = 2 };
-
-// ---- Memory --------------------------------------------------------------------------------------------------------
-
-struct VirtualRange {
-  size_t size;
-  const void* address;
-};
-struct HeapAttributes {
-  uint16_t compatibility, size;
-  uint32_t reserved;
-  uint32_t usage, type;
-  size_t range_size;
-  const void* range;
-  uint32_t category, message_type;
-  MessageValue message;
-};
-struct RegionsRegister {
-  uint16_t compatibility, size;
-  uint32_t type;
-  void* heap;
-  size_t count, element_size;
-  const void* elements;  // VirtualRange
-  void** handles;
-};
-struct RegionsResize {
-  uint16_t compatibility, size;
-  uint32_t type;
-  size_t count, element_size;
-  const void* elements;
-};
-struct RegionsUnregister {
-  uint16_t compatibility, size;
-  uint32_t reference_type;
-  size_t count, element_size;
-  const void* elements;  // pointers, or handles
-};
-inline constexpr uint32_t kVirtualAddressType = 1;
 
 }  // namespace kymo::inject::nvtx

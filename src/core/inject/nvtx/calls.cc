@@ -8,7 +8,6 @@
 #include <atomic>
 #include <type_traits>
 
-#include "inject/nvtx/chain.h"
 #include "inject/nvtx/domain.h"
 #include "inject/nvtx/events.h"
 #include "inject/nvtx/hot_path.h"
@@ -127,7 +126,8 @@ Resource kind_of_identifier(int32_t type) noexcept {
   }
 }
 
-Object* create_resource(Domain*, const ResourceAttributes* given) noexcept {
+const void* create_resource(Domain*, const ResourceAttributes* given) noexcept {
+  static const char handle = 0;  // of all resources: they only have names
   if (given == nullptr) return nullptr;
   ResourceAttributes known{};
   memcpy(&known, given, std::min<size_t>(std::max<size_t>(given->size, 2 * sizeof given->size), sizeof known));
@@ -139,16 +139,16 @@ Object* create_resource(Domain*, const ResourceAttributes* given) noexcept {
   } else {
     name(kind_of_identifier(known.identifier_type), known.identifier, text);
   }
-  return static_cast<Object*>(calloc(1, sizeof(Object)));
+  return &handle;
 }
-void destroy_resource(Object* resource) noexcept { free(resource); }
+void destroy_resource(const void*) noexcept {}
 
 // ---- SYNC: locks and similar objects that a program implements itself ----------------------------------------------
 // Waiting for the object is a range of the thread, "acquire NAME". Holding it is a range across threads, "hold NAME".
 
 constexpr size_t kNameBytes = 256;
 
-struct SyncObject : Object {
+struct SyncObject {
   Domain* domain;
   char acquire[kNameBytes], hold[kNameBytes], failed[kNameBytes];
   std::atomic<uint64_t> held;  // the handle of the range; 0: not held
@@ -235,7 +235,9 @@ const Handler kSyncHandlers[] = {{},
                                  while_active(acquire_success),
                                  while_active(releasing)};
 
-std::span<const Handler> our_handlers(uint32_t module) noexcept {
+}  // namespace
+
+std::span<const Handler> handlers_of(uint32_t module) noexcept {
   switch (module) {
     case kCore:
       return kCoreHandlers;
@@ -253,13 +255,6 @@ std::span<const Handler> our_handlers(uint32_t module) noexcept {
     default:
       return {};
   }
-}
-
-}  // namespace
-
-std::span<const Handler> handlers_of(uint32_t module) noexcept {
-  const std::span<const Handler> ours = our_handlers(module);
-  return has_chained_tool() ? chained_handlers(module, ours) : ours;
 }
 
 }  // namespace kymo::inject::nvtx

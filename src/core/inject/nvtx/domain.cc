@@ -44,7 +44,7 @@ Lock::Lock() noexcept {
 }
 Lock::~Lock() { locked.store(0, std::memory_order_release); }
 
-constinit Domain default_domain{nullptr, kDefaultName, 4, 0, 1, {}, {}, {}, {}};
+constinit Domain default_domain{nullptr, kDefaultName, 4, 0, 1, {}, {}};
 
 char* keep_text(std::string_view text) noexcept {
   auto* copy = static_cast<char*>(malloc(text.size() + 1));

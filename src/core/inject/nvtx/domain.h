@@ -16,8 +16,7 @@
 
 namespace kymo::inject::nvtx {
 
-struct Schema;   // payload_schema.h
-struct Counter;  // extension_calls.cc
+struct Schema;  // payload_schema.h
 
 struct Category {
   Category* next;
@@ -36,8 +35,6 @@ struct Domain {
   uint16_t stack;
   std::atomic<Category*> categories;
   std::atomic<const Schema*> schemas;
-  std::atomic<Counter*> counters;
-  std::atomic<void*> chained;  // the same domain for the chained tool; null: not created there
 };
 
 // The label of a registered string, whose class is looked up once.
@@ -47,12 +44,6 @@ struct RegisteredString {
   kymo_site site;
   std::atomic<uint32_t> word;  // of a push with only this string: record::on_stack; 0: not known
   Domain* domain;
-  void* chained;
-};
-
-// What the handle of a resource or of a lock points to. It begins with the same handle of the chained tool.
-struct Object {
-  void* chained;  // null: none
 };
 
 extern Domain default_domain;

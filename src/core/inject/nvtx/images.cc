@@ -8,7 +8,6 @@
 #include <atomic>
 
 #include "inject/adapter.h"
-#include "inject/nvtx/chain.h"
 #include "inject/nvtx/thread_state.h"
 #include "inject/torch/operators.h"
 #include "kymo/export.h"
@@ -172,9 +171,7 @@ void activate() noexcept {
   const bool records = record::recording();
   if (images_active() && (!records || has_recorded.load(std::memory_order_relaxed))) return;
   has_recorded.store(records, std::memory_order_relaxed);
-  // With a chained tool it gets every call also while it is dormant, so it knows the depths.
-  if (!has_chained_tool() || !has_images.load(std::memory_order_acquire))
-    begin_activity(!has_images.load(std::memory_order_acquire));
+  begin_activity(!has_images.load(std::memory_order_acquire));
   activate_images();
 }
 
@@ -190,7 +187,6 @@ using namespace kymo::inject;
 extern "C" KYMO_API int InitializeInjectionNvtx2(nvtx::GetExportTable get_table) {
   torch::start_if_loaded();
   if (!is_wanted(kymo::record::Interface::Nvtx)) return 0;
-  nvtx::load_chained_tool();
   start(nvtx::kAdapter);
   const bool attached = nvtx::attach_image(get_table);
   nvtx::has_images.store(true, std::memory_order_release);
@@ -202,9 +198,7 @@ extern "C" KYMO_API int InitializeInjectionNvtxExtension(nvtx::ExtensionInfo* in
   if (!is_wanted(kymo::record::Interface::Nvtx) || info == nullptr || info->size < sizeof *info) return 0;
   if (info->segment_count == 0 || info->segments == nullptr || info->segments->slots == nullptr) return 0;
   const nvtx::ExtensionSegment& segment = info->segments[0];
-  std::span<const nvtx::Handler> handlers = nvtx::extension_handlers_of(info->module);
+  const std::span<const nvtx::Handler> handlers = nvtx::extension_handlers_of(info->module);
   if (handlers.empty()) return 0;
-  nvtx::load_chained_extension(*info);
-  if (nvtx::has_chained_tool()) handlers = nvtx::chained_extension_handlers(info->module, handlers);
   return nvtx::attach_extension(segment.slots, segment.slot_count, handlers) ? 1 : 0;
 }

@@ -48,31 +48,21 @@ void DecodedPayload::decode_payload(const PayloadData& payload) noexcept {
     if (size == SIZE_MAX) size = schema->size;
     if (schema_name_.empty()) schema_name_ = schema->name;
     if (schema->type == 0)
-      decode_value({0, payload.schema, 0, 0, "value"}, {data, size}, "value", 0, 0);
+      decode_value({0, payload.schema, 0, 0, "value"}, {data, size}, "value", 0);
     else
       decode_schema(*schema, {data, size}, "", 0);
     return;
   }
   const size_t known = number_size(payload.schema);
   if (known != 0 && (size == SIZE_MAX || size >= known))
-    decode_value({0, payload.schema, 0, 0, "value"}, {data, known}, "value", 0, 0);
+    decode_value({0, payload.schema, 0, 0, "value"}, {data, known}, "value", 0);
 }
 
 // Returns how many bytes it used.
 size_t DecodedPayload::decode_schema(const Schema& schema, Bytes bytes, std::string_view prefix,
                                      uint32_t depth) noexcept {
   if (depth > kMaxDepth) return 0;
-  if (schema.type == kUnionSchema) return 0;  // without a selector
-  if (schema.type == kSelfSelectingUnion) {
-    for (uint32_t i = 0; i < schema.count; ++i) {
-      const SchemaEntry& entry = schema.entries[i];
-      const size_t size = number_size(entry.type);
-      if (entry.type != kTypeSelector || entry.offset > bytes.size || size > bytes.size - entry.offset) continue;
-      decode_union(schema, bytes, number_bits(entry.type, bytes.data + entry.offset), prefix, depth);
-      break;
-    }
-    return schema.size;
-  }
+  if (schema.type == kUnionSchema || schema.type == kSelfSelectingUnion) return 0;  // not shown
   uint64_t values[kMaxFields] = {};
   size_t at = 0;
   for (uint32_t i = 0; i < schema.count && i < kMaxFields; ++i) {
@@ -82,13 +72,6 @@ size_t DecodedPayload::decode_schema(const Schema& schema, Bytes bytes, std::str
     at = used;
   }
   return at;
-}
-
-void DecodedPayload::decode_union(const Schema& schema, Bytes bytes, uint64_t selected, std::string_view prefix,
-                                  uint32_t depth) noexcept {
-  if (selected >= schema.count || depth > kMaxDepth || ++fields_ > kMaxFields) return;
-  uint64_t ignored = 0;
-  decode_entry(schema, static_cast<uint32_t>(selected), bytes, 0, nullptr, prefix, depth + 1, ignored);
 }
 
 // One entry, at its own offset or after the one before, which ended at `at`. `values` are the numbers of the entries so
@@ -106,7 +89,7 @@ size_t DecodedPayload::decode_entry(const Schema& schema, uint32_t index, Bytes 
   if (begin > bytes.size) return SIZE_MAX;
   const Bytes rest{bytes.data + begin, bytes.size - begin};
 
-  const auto known = [&](uint64_t wanted) { return values != nullptr && wanted < index ? values[wanted] : 0; };
+  const auto known = [&](uint64_t wanted) { return wanted < index ? values[wanted] : 0; };
   const uint64_t kind = array_kind(entry);
   const size_t unit = is_character(entry.type) ? character_size(entry.type) : size_of_type(entry.type);
   const bool fixed_text = is_string(entry.type) && kind == 0 && entry.detail != 0;
@@ -157,7 +140,7 @@ size_t DecodedPayload::decode_entry(const Schema& schema, uint32_t index, Bytes 
   if (is_array)
     decode_array(entry, found, found.size / unit, name, depth);
   else
-    decode_value(entry, found, name, depth, known(entry.detail));
+    decode_value(entry, found, name, depth);
   return end;
 }
 
@@ -209,8 +192,8 @@ size_t DecodedPayload::alignment_of(uint64_t type) const noexcept {
   return std::max<size_t>(size, 1);
 }
 
-void DecodedPayload::decode_value(const SchemaEntry& entry, Bytes bytes, std::string_view name, uint32_t depth,
-                                  uint64_t selected) noexcept {
+void DecodedPayload::decode_value(const SchemaEntry& entry, Bytes bytes, std::string_view name,
+                                  uint32_t depth) noexcept {
   if (const size_t size = number_size(entry.type); size != 0) {
     if (bytes.size >= size) add_number(entry, bytes, name);
     return;
@@ -236,10 +219,7 @@ void DecodedPayload::decode_value(const SchemaEntry& entry, Bytes bytes, std::st
   const int length =
       name.empty() ? 0 : snprintf(prefix, name.size() + 2, "%.*s.", static_cast<int>(name.size()), name.data());
   const std::string_view inside(prefix, static_cast<size_t>(length));
-  if (schema->type == kUnionSchema)
-    decode_union(*schema, bytes, selected, inside, depth + 1);
-  else
-    decode_schema(*schema, bytes, inside, depth + 1);
+  decode_schema(*schema, bytes, inside, depth + 1);
 }
 
 void DecodedPayload::decode_array(const SchemaEntry& entry, Bytes bytes, uint64_t length, std::string_view name,
@@ -264,7 +244,7 @@ void DecodedPayload::decode_array(const SchemaEntry& entry, Bytes bytes, uint64_
     char* const element = take_room(name.size() + 8);
     if (element == nullptr || ++fields_ > kMaxFields) return;
     const int size = snprintf(element, name.size() + 8, "%.*s[%zu]", static_cast<int>(name.size()), name.data(), i);
-    decode_value(entry, {bytes.data + i * unit, unit}, {element, static_cast<size_t>(size)}, depth, 0);
+    decode_value(entry, {bytes.data + i * unit, unit}, {element, static_cast<size_t>(size)}, depth);
   }
 }
 

@@ -51,12 +51,9 @@ class DecodedPayload {
 
   void decode_payload(const PayloadData& payload) noexcept;
   size_t decode_schema(const Schema& schema, Bytes bytes, std::string_view prefix, uint32_t depth) noexcept;
-  void decode_union(const Schema& schema, Bytes bytes, uint64_t selected, std::string_view prefix,
-                    uint32_t depth) noexcept;
   size_t decode_entry(const Schema& schema, uint32_t index, Bytes bytes, size_t at, const uint64_t* values,
                       std::string_view prefix, uint32_t depth, uint64_t& value) noexcept;
-  void decode_value(const SchemaEntry& entry, Bytes bytes, std::string_view name, uint32_t depth,
-                    uint64_t selected) noexcept;
+  void decode_value(const SchemaEntry& entry, Bytes bytes, std::string_view name, uint32_t depth) noexcept;
   void decode_array(const SchemaEntry& entry, Bytes bytes, uint64_t length, std::string_view name,
                     uint32_t depth) noexcept;
   bool follow(uint64_t address, size_t wanted, bool until_zero, Bytes& found) noexcept;

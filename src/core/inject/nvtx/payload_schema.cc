@@ -162,8 +162,8 @@ size_t computed_size(const Domain& domain, const Schema& schema) noexcept {
   return (end + largest - 1) / largest * largest;
 }
 
-uint64_t add(Domain& domain, Schema* made, bool has_id, uint64_t given, uint64_t wanted) noexcept {
-  made->id = has_id && given != 0 ? given : wanted != 0 ? wanted : next_id.fetch_add(1, std::memory_order_relaxed);
+uint64_t add(Domain& domain, Schema* made, bool has_id, uint64_t given) noexcept {
+  made->id = has_id && given != 0 ? given : next_id.fetch_add(1, std::memory_order_relaxed);
   const Lock lock;
   made->next = domain.schemas.load(std::memory_order_relaxed);
   domain.schemas.store(made, std::memory_order_release);
@@ -172,7 +172,7 @@ uint64_t add(Domain& domain, Schema* made, bool has_id, uint64_t given, uint64_t
 
 }  // namespace
 
-uint64_t register_schema(Domain& domain, const SchemaAttributes* attributes, uint64_t wanted) noexcept {
+uint64_t register_schema(Domain& domain, const SchemaAttributes* attributes) noexcept {
   constexpr uint64_t kNeeded = kSchemaType | kSchemaEntries | kSchemaEntryCount;
   if (attributes == nullptr || (attributes->fields & kNeeded) != kNeeded) return 0;
   const bool valid = attributes->type >= kStaticSchema && attributes->type <= kSelfSelectingUnion;
@@ -190,15 +190,11 @@ uint64_t register_schema(Domain& domain, const SchemaAttributes* attributes, uin
   made->pack_alignment = (attributes->fields & kSchemaAlignment) != 0 ? attributes->pack_alignment : 0;
   made->entries = entries;
   made->count = static_cast<uint32_t>(attributes->entry_count);
-  for (uint32_t i = 0; i < made->count; ++i) {
-    const Schema* const inner = find_schema(domain, entries[i].type);
-    made->has_strings |= entries[i].type == kTypeRegistered || (inner != nullptr && inner->has_strings);
-  }
   if (made->size == 0 && made->type == kStaticSchema) made->size = computed_size(domain, *made);
-  return add(domain, made, (attributes->fields & kSchemaId) != 0, attributes->id, wanted);
+  return add(domain, made, (attributes->fields & kSchemaId) != 0, attributes->id);
 }
 
-uint64_t register_enum(Domain& domain, const EnumAttributes* attributes, uint64_t wanted) noexcept {
+uint64_t register_enum(Domain& domain, const EnumAttributes* attributes) noexcept {
   constexpr uint64_t kNeeded = kEnumEntries | kEnumEntryCount;
   if (attributes == nullptr || (attributes->fields & kNeeded) != kNeeded) return 0;
   if (attributes->entries == nullptr || attributes->entry_count > kMaxEntries) return 0;
@@ -213,7 +209,7 @@ uint64_t register_enum(Domain& domain, const EnumAttributes* attributes, uint64_
   made->size = (attributes->fields & kEnumSize) != 0 ? attributes->size : sizeof(int);
   made->values = values;
   made->count = static_cast<uint32_t>(attributes->entry_count);
-  return add(domain, made, (attributes->fields & kEnumId) != 0, attributes->id, wanted);
+  return add(domain, made, (attributes->fields & kEnumId) != 0, attributes->id);
 }
 
 const Schema* find_schema(const Domain& domain, uint64_t id) noexcept {

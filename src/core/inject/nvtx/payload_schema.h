@@ -51,16 +51,14 @@ struct Schema {
   size_t pack_alignment;
   const SchemaEntry* entries;
   const EnumEntry* values;
-  uint32_t count;    // of entries, or of values
-  bool has_strings;  // handles of registered strings, directly or in a schema inside
+  uint32_t count;  // of entries, or of values
 };
 
 inline constexpr size_t kMaxEntries = 1024;
 
-// Return the id; 0: the attributes are not valid, or there is no memory. `wanted` not 0: an id that another tool gave
-// (chain.h).
-uint64_t register_schema(Domain& domain, const SchemaAttributes* attributes, uint64_t wanted = 0) noexcept;
-uint64_t register_enum(Domain& domain, const EnumAttributes* attributes, uint64_t wanted = 0) noexcept;
+// Return the id; 0: the attributes are not valid, or there is no memory.
+uint64_t register_schema(Domain& domain, const SchemaAttributes* attributes) noexcept;
+uint64_t register_enum(Domain& domain, const EnumAttributes* attributes) noexcept;
 
 // A schema of this domain. Null: there is none with this id. No lock.
 const Schema* find_schema(const Domain& domain, uint64_t id) noexcept;

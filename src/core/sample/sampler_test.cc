@@ -186,12 +186,15 @@ TEST(SamplerTest, WakeUpsHaveBothThreads) {
   const auto own = static_cast<uint32_t>(gettid()), answering = static_cast<uint32_t>(other);
   EXPECT_GE((wake_ups[{own, answering}]), kTimes - 1);  // it may not have waited yet
   EXPECT_GE((wake_ups[{answering, own}]), kTimes - 1);
+  EXPECT_GE((wake_ups[{0, own}]), kTimes - 1);  // by the timer of usleep
 }
 
-// A thread waits 1000 ns until another one wakes it or ends, and returns to a processor 200 ns later.
+// A thread waits 1000 ns until a timer or another thread wakes it, or the other one ends, and returns to a processor
+// 200 ns later.
 class WakeUpSource : public RecordSource {
  public:
-  explicit WakeUpSource(bool ends) : ends_(ends) {}
+  enum class By { Thread, End, Timer };
+  explicit WakeUpSource(By by) : by_(by) {}
   void wait(int) override {}
   void wake() override {}
   void read(bool is_last, const Handle& handle) override {
@@ -204,10 +207,11 @@ class WakeUpSource : public RecordSource {
     handle(record);
     Record other = record;
     other.tid = 7;
-    if (ends_) handle(other);
+    if (by_ == By::End) handle(other);
+    if (by_ == By::Timer) other.pid = other.tid = 0;
     record.kind = RecordKind::SwitchOut;
     handle(record);
-    other.kind = ends_ ? RecordKind::Exit : RecordKind::Sample;
+    other.kind = by_ == By::End ? RecordKind::Exit : RecordKind::Sample;
     other.cause = Cause::WakeUp;
     other.time += 1000;
     other.woken = record.tid;
@@ -220,7 +224,7 @@ class WakeUpSource : public RecordSource {
   bool is_complete() const override { return true; }
 
  private:
-  const bool ends_;
+  const By by_;
 };
 
 // The values of the waits and wake-ups of a process.
@@ -250,13 +254,15 @@ std::vector<std::vector<uint64_t>> waits_of(std::unique_ptr<RecordSource> source
 
 TEST(SamplerTest, ThreadIsReadyFromItsWakeUpOn) {
   const std::vector<std::vector<uint64_t>> wanted = {{1000, 0}, {static_cast<uint64_t>(getpid()), 7}, {200, 1}};
-  EXPECT_EQ(waits_of(std::make_unique<WakeUpSource>(false), 1), wanted);
+  EXPECT_EQ(waits_of(std::make_unique<WakeUpSource>(WakeUpSource::By::Thread), 1), wanted);
+  const std::vector<std::vector<uint64_t>> by_nobody = {{1000, 0}, {200, 1}};
+  EXPECT_EQ(waits_of(std::make_unique<WakeUpSource>(WakeUpSource::By::Timer), 1), by_nobody);
 }
 
 // How long it was ready is not known.
 TEST(SamplerTest, WaitThatEndsAfterAnotherThreadNamesThisThread) {
   const std::vector<std::vector<uint64_t>> wanted = {{1000, 0}, {static_cast<uint64_t>(getpid()), 7}, {200, 0}};
-  EXPECT_EQ(waits_of(std::make_unique<WakeUpSource>(true), 1), wanted);
+  EXPECT_EQ(waits_of(std::make_unique<WakeUpSource>(WakeUpSource::By::End), 1), wanted);
 }
 
 TEST(SamplerTest, ProcessThatDoesNotExistIsAnError) {

@@ -35,7 +35,7 @@ int64_t before(int64_t time, uint64_t ns) {
 uint64_t sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
 uint64_t between(int64_t from, int64_t to) { return to > from ? static_cast<uint64_t>(to - from) : 0; }
 
-enum class Meaning : uint8_t { None, Sample, OnCpu, OffCpu, WakeUp };
+enum class Meaning : uint8_t { None, Sample, OnCpu, OffCpu, WakeUp, Ready };
 
 Meaning meaning_of(const trace::EventClass& one) {
   if (one.category != "cpu") return Meaning::None;
@@ -45,6 +45,7 @@ Meaning meaning_of(const trace::EventClass& one) {
   };
   if (one.name == "sample" && has(0, "node")) return Meaning::Sample;
   if (one.name == "on CPU" && has(0, "ns")) return Meaning::OnCpu;
+  if (one.name == "ready" && has(0, "ns")) return Meaning::Ready;
   if (one.name == "wake-up" && has(0, "pid") && has(1, "tid")) return Meaning::WakeUp;
   return one.name == "off CPU" && has(0, "ns") && has(1, "preempted") ? Meaning::OffCpu : Meaning::None;
 }
@@ -67,6 +68,7 @@ struct Thread {
   uint32_t number = 0;      // in StatesOfThreads::keys
   bool has_time = false;    // on or off the processors
   bool has_record = false;  // any
+  uint64_t ready_ns = 0;    // of its waits, somewhere
   void live(int64_t from, int64_t to) {
     states.begin_ns = has_record ? std::min(states.begin_ns, from) : from;
     states.end_ns = has_record ? std::max(states.end_ns, to) : to;
@@ -144,7 +146,7 @@ class Reading {
     track.thread = &thread_of(thread_key(info, described->second));
     ThreadStates& states = track.thread->states;
     if (states.name.empty() || !track.meanings.empty()) {
-      states.program = trace::program_name(info.origin.executable);
+      states.program = trace::program_name(info.origin);
       states.name =
           described->second.name.empty() ? base::format("thread {}", described->second.tid) : described->second.name;
       states.pid = info.origin.pid;
@@ -205,6 +207,10 @@ class Reading {
         // It follows the wait, and then the time in which the thread was ready. At its begin, the thread was created.
         if (track.last_off.begin == kEarliest || track.last_off.end_ticks == batch.points.time[i])
           track.handover = add_handover(track, info, row[0].bits, row[1].bits, track.last_off.begin, time);
+        continue;
+      }
+      if (meaning->second == Meaning::Ready) {
+        track.thread->ready_ns = sum(track.thread->ready_ns, row[0].bits);
         continue;
       }
       if (meaning->second == Meaning::OffCpu) {
@@ -308,6 +314,9 @@ class Reading {
       ThreadStates& states = thread.states;
       states.key = key;
       in_order(states.spans);
+      const uint64_t ready_ns = std::min(thread.ready_ns, states.waiting_ns);
+      states.waiting_ns -= ready_ns;
+      states.preempted_ns = sum(states.preempted_ns, ready_ns);
       // Only a forged trace has more time than its life.
       uint64_t left = states.life_ns();
       for (uint64_t* const ns : {&states.waiting_ns, &states.preempted_ns, &states.running_ns})

@@ -33,7 +33,7 @@ struct ThreadStates {
   int64_t begin_ns = 0, end_ns = 0;  // of the monotonic clock
   uint64_t running_ns = 0;           // its CPU time
   uint64_t waiting_ns = 0;           // until it was woken and ran again
-  uint64_t preempted_ns = 0;         // it could have run, but others ran
+  uint64_t preempted_ns = 0;         // it could have run, but others ran; without wake-ups, a part has no span
   uint64_t unknown_ns = 0;           // the rest of its life
   std::vector<StateSpan> spans;      // by time, without overlaps; what is between them is not known
 

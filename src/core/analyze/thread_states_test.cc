@@ -14,7 +14,7 @@ using trace::PointKind;
 using trace::testing::TemporaryFolder;
 using trace::testing::TestRecorder;
 
-enum SampleClass : uint32_t { kSample = 1, kOnCpu, kOffCpu, kWait, kRange };
+enum SampleClass : uint32_t { kSample = 1, kOnCpu, kOffCpu, kWait, kRange, kReady };
 constexpr uint32_t kMain = 1, kWorker = 2;
 
 class ThreadStatesTest : public ::testing::Test {
@@ -26,6 +26,7 @@ class ThreadStatesTest : public ::testing::Test {
     recorder_->add_class(kWait, "off CPU", "cpu",
                          {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}, {"node", FieldType::UInt}});
     recorder_->add_class(kRange, "work", "");
+    recorder_->add_class(kReady, "ready", "cpu", {{"ns", FieldType::UInt}});
     recorder_->add_thread(kMain, 100, "main");
     recorder_->add_thread(kWorker, 101, "worker");
   }
@@ -50,6 +51,22 @@ class ThreadStatesTest : public ::testing::Test {
   TemporaryFolder folder_;
   std::unique_ptr<TestRecorder> recorder_;
 };
+
+TEST_F(ThreadStatesTest, ReadyTimeWithoutAPlaceIsAPartOfTheWaits) {
+  on(kMain, 1'000, 500);
+  off(kMain, 1'000, 3'000);
+  off(kMain, 4'000, 400, true);
+  recorder_->point(kMain, 4'000, PointKind::Sample, kReady, 0, {int64_t{700}});
+  on(kMain, 5'000, 600);
+  off(kWorker, 1'000, 100);
+  recorder_->point(kWorker, 1'100, PointKind::Sample, kReady, 0, {int64_t{700}});
+  on(kWorker, 1'200, 100);
+  for (const ThreadStates& one : read()) {
+    EXPECT_EQ(one.waiting_ns, one.name == "main" ? 2'300u : 0u);
+    EXPECT_EQ(one.preempted_ns, one.name == "main" ? 1'100u : 100u);
+    expect_sum(one);
+  }
+}
 
 TEST_F(ThreadStatesTest, TimesSumToTheLife) {
   sample(kMain, 1'000);  // it began at 500

@@ -49,7 +49,7 @@ constexpr bool kReturnsOnStack = true;
 constexpr bool kReturnsOnStack = false;
 #endif
 
-constexpr pid_t kThisThread = 0;
+constexpr pid_t kThisThread = 0, kAllThreads = -1;
 constexpr uint64_t kFormatLost = 1 << 4;  // PERF_FORMAT_LOST, from Linux 6.0 on: after the value, the lost records
 
 std::optional<long> paranoid_level() {
@@ -131,7 +131,7 @@ std::vector<pid_t> threads_of(pid_t pid) {
 size_t most_threads_with_waits() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-  constexpr long kEvents = 4;  // the clock, the waits, the page faults, the wake-ups
+  constexpr long kEvents = 3;  // the clock, the waits, the page faults
   return limit.rlim_cur / static_cast<rlim_t>(kEvents * std::max(sysconf(_SC_NPROCESSORS_CONF), 1L)) / 2;
 }
 
@@ -214,10 +214,8 @@ PerfEvents PerfEvents::for_process(pid_t pid, const EventOptions& options) {
   raise_file_limit();
   const std::vector<pid_t> threads = threads_of(pid);
   if (threads.empty()) refuse(ESRCH, pid);
-  if (threads.size() > most_threads_with_waits()) {
-    if (request.options.waits == Waits::Some) request.options.waits = Waits::None;
-    request.options.wake_ups = false;
-  }
+  if (threads.size() > most_threads_with_waits() && request.options.waits == Waits::Some)
+    request.options.waits = Waits::None;
   return open(threads, request);
 }
 
@@ -230,12 +228,9 @@ PerfEvents PerfEvents::open(const std::vector<pid_t>& threads, Request request) 
     request.wait_limit = limiter.program.get();
     if (!limiter.program) request.options.waits = Waits::None;
   }
-  std::string why_no_wake_ups = "the process has too many threads";
+  std::string why_no_wake_ups;
   try {
-    if (request.options.wake_ups) {
-      request.wake_up = find_wake_up_event();
-      why_no_wake_ups.clear();
-    }
+    if (request.options.wake_ups) request.wake_up = find_wake_up_event();
   } catch (const NotAvailable& error) {
     why_no_wake_ups = error.what();
   }
@@ -299,9 +294,10 @@ bool PerfEvents::add(const perf_event_attr& attributes, pid_t thread, int proces
   return true;
 }
 
-void PerfEvents::open_wake_ups(const Request& request, pid_t thread, int processor, int leader) {
+void PerfEvents::open_wake_ups(const Request& request, int processor, int leader) {
   if (!request.wake_up) return;
   perf_event_attr attributes = request.attributes;
+  attributes.inherit = attributes.disabled = attributes.enable_on_exec = 0;
   attributes.mmap = attributes.mmap2 = attributes.build_id = 0;
   attributes.comm = attributes.comm_exec = attributes.task = attributes.context_switch = 0;
   attributes.type = PERF_TYPE_TRACEPOINT;
@@ -310,7 +306,7 @@ void PerfEvents::open_wake_ups(const Request& request, pid_t thread, int process
   attributes.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
   attributes.sample_regs_user = 0;
   attributes.sample_stack_user = 0;
-  if (attributes.exclude_kernel == 1 || !add(attributes, thread, processor, leader, Cause::WakeUp, wake_ups_))
+  if (attributes.exclude_kernel == 1 || !add(attributes, kAllThreads, processor, leader, Cause::WakeUp, wake_ups_))
     why_no_wake_ups_ = "the kernel lets only root record them";
 }
 
@@ -374,13 +370,13 @@ bool PerfEvents::open_all(const std::vector<pid_t>& threads, Request& request) {
       if (leader < 0) {
         leader = event.get();
         if (!map_ring(leader, request)) return false;
+        open_wake_ups(request, processor, leader);
       } else if (ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, leader) != 0) {
         refuse(errno, request.pid);
       }
       if (!request.pid) templates_.push_back(event.get());
       clocks_.push_back(event.get());
       events_.push_back(std::move(event));
-      open_wake_ups(request, thread, processor, leader);
       open_others(request, thread, processor, leader);
     }
   }

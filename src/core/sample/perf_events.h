@@ -56,7 +56,7 @@ struct EventOptions {
   uint64_t hertz = 1000;
   Stacks stacks = kDefaultStacks;
   Waits waits = Waits::None;
-  bool wake_ups = false;  // also which thread woke which one
+  bool wake_ups = false;  // also when threads are woken, and by whom: of the whole machine
 };
 
 class PerfEvents {
@@ -91,7 +91,7 @@ class PerfEvents {
   // Threads and processes that start from now on get samples after each of these times instead, by the processor on
   // which they run. For a running process it has no effect: its own threads would change too.
   void set_periods_of_new_threads(const std::function<uint64_t()>& next_ns);
-  // In all threads, from now on.
+  // From now on.
   void record_wake_ups(bool is_on);
 
  private:
@@ -103,7 +103,7 @@ class PerfEvents {
   void open_others(const Request& request, pid_t thread, int processor, int leader);
   bool add(const perf_event_attr& attributes, pid_t thread, int processor, int leader, Cause cause,
            std::vector<base::FileDescriptor>& into, int limit = -1);
-  void open_wake_ups(const Request& request, pid_t thread, int processor, int leader);
+  void open_wake_ups(const Request& request, int processor, int leader);
   bool map_ring(int event, const Request& request);
 
   RecordLayout layout_;

@@ -96,7 +96,11 @@ void read_sample(base::ByteReader& reader, const RecordLayout& layout, Record& i
   for (const uint64_t field : {PERF_SAMPLE_ADDR, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU})
     if (has(field)) reader.fixed<uint64_t>();
   if (has(PERF_SAMPLE_PERIOD)) into.period = reader.fixed<uint64_t>();
-  if (into.cause == Cause::WakeUp) into.woken = woken_thread(reader.take(reader.fixed<uint32_t>()), layout.wake_up);
+  if (into.cause == Cause::WakeUp) {
+    const Woken woken = woken_thread(reader.take(reader.fixed<uint32_t>()), layout.wake_up);
+    into.woken = woken.tid;
+    if (woken.is_by_interrupt) into.pid = into.tid = 0;
+  }
   if (has(PERF_SAMPLE_CALLCHAIN)) {
     const auto count = reader.fixed<uint64_t>();
     if (count > reader.left() / sizeof(uint64_t)) throw Error("a call chain is longer than its record");

@@ -134,6 +134,12 @@ TEST(PerfRecordTest, WakeUpHasBothThreads) {
   EXPECT_EQ(record->tid, 2u);
   EXPECT_EQ(record->time, 3u);
   EXPECT_EQ(record->woken, 5u);
+  const std::optional<Record> timer = decode_record(bytes_of(head + "0c000000"
+                                                                    "080000000500000000000000"),
+                                                    layout);
+  ASSERT_TRUE(timer);
+  EXPECT_EQ(timer->tid, 0u);
+  EXPECT_EQ(timer->woken, 5u);
   EXPECT_FALSE(decode_record(bytes_of(head + "ffffffff"
                                              "000000000500000000000000"),
                              layout));

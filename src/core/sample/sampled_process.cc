@@ -23,7 +23,7 @@ namespace kymo::sample {
 
 namespace {
 
-enum EventClassId : uint32_t { kSample = 1, kOffCpu, kNode, kModule, kSymbol, kOnCpu, kWait, kPython, kWakeUp };
+enum EventClassId : uint32_t { kSample = 1, kOffCpu, kNode, kModule, kSymbol, kOnCpu, kWait, kPython, kWakeUp, kReady };
 
 // On which it may run, or the recorder if it has ended.
 size_t processors_of(uint32_t pid) {
@@ -67,6 +67,7 @@ const std::vector<trace::EventClass>& event_classes() {
        0,
        {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}, {"node", FieldType::UInt}}},
       {kWakeUp, "wake-up", "cpu", 0, {{"pid", FieldType::UInt}, {"tid", FieldType::UInt}}},
+      {kReady, "ready", "cpu", 0, {{"ns", FieldType::UInt}}},
   };
   return all;
 }
@@ -106,6 +107,7 @@ SampledProcess::Thread& SampledProcess::thread(uint32_t tid) {
   found.batch.track = found.track;
   found.batch.ring = found.track;
   found.is_inside = is_inside_;
+  shared_.last_wake_ups[tid] = {};
   if (const auto main = threads_.find(pid_); main != threads_.end()) found.name = main->second.name;
   return found;
 }
@@ -145,6 +147,7 @@ void SampledProcess::follow(SampledProcess& before, uint64_t time) {
 void SampledProcess::begin(uint32_t tid, uint64_t time) {
   Thread& one = thread(tid);
   if (shared_.is_complete) one.in_since = time;
+  one.ready_ns = 0;
   one.on_ns += std::exchange(carried_on_ns_, 0);
   if (created_.time == 0) return;
   // In which order it was ready, waited and ran is not kept.
@@ -162,6 +165,7 @@ void SampledProcess::create(const Record& record) {
   Thread& one = thread(record.tid);
   one.out_since = record.time;
   one.was_preempted = true;
+  one.ready_ns = 0;
   if (record.pid != record.parent_pid) created_ = {record.time, record.parent_pid, record.parent_tid};
   point(one, record.time, PointKind::Sample, kWakeUp, {record.parent_pid, record.parent_tid});
 }
@@ -238,7 +242,7 @@ void SampledProcess::find_command_line() {
 
 void SampledProcess::hand_over(uint32_t tid, Thread& one) {
   // What it took over from the program before it has no time yet.
-  if (one.latest != 0) state_on_cpu(one, one.latest);
+  if (one.latest != 0) state_on_cpu(one, one.latest), state_ready(tid, one);
   if (one.batch.points.size() == 0) return;
   introduce();
   if (!one.is_stated) {
@@ -469,6 +473,19 @@ void SampledProcess::state_on_cpu(Thread& one, uint64_t time) {
   point(one, time, PointKind::Sample, kOnCpu, {std::exchange(one.on_ns, 0)});
 }
 
+// Without wake-ups, only the kernel's sum says how long a thread that had waited was ready until it ran.
+void SampledProcess::state_ready(uint32_t tid, Thread& one) {
+  if (!shared_.is_complete || shared_.has_wake_ups) return;
+  std::ifstream file(base::format("/proc/{}/task/{}/schedstat", pid_, tid));
+  uint64_t on_ns = 0, ready_ns = 0;
+  if (!(file >> on_ns >> ready_ns)) return;
+  const uint64_t known_ns = std::exchange(one.ready_ns, ready_ns).value_or(ready_ns);
+  if (ready_ns > known_ns)
+    point(one, one.latest, PointKind::Sample, kReady, {ready_ns - known_ns});
+  else
+    one.ready_ns = known_ns;
+}
+
 void SampledProcess::read_waiting_python() {
   constexpr unsigned kMostLooks = 5;  // the program may load it a while after its begin
   for (auto& [tid, one] : threads_) {
@@ -515,20 +532,22 @@ void SampledProcess::off_cpu(Thread& one, uint64_t from, uint64_t to, bool is_ne
   }
   one.all_waits += waits;
   own_.off_ns += to - from;
-  if (one.was_preempted) ready_ns_ += to - from;
+  if (one.was_preempted) {
+    ready_ns_ += to - from;
+    if (one.ready_ns) *one.ready_ns += to - from;
+  }
   shared_.totals.off_ns += to - from;
 }
 
-// If another thread ended the wait, the thread was ready from then on. It may be woken just before it stops.
-// The end of a thread or process also ends waits (join, wait): when exactly, after it has given back its memory, is not
-// recorded.
+// From its wake-up on, the thread was ready. It may be woken just before it stops. If wake-ups are not recorded, the
+// end of a thread or process says about when it has ended a wait (join, wait).
 void SampledProcess::waited(uint32_t tid, Thread& one, uint64_t from, uint64_t to) {
   constexpr uint64_t kBeforeStop = 10'000, kAfterThread = 10'000'000, kAfterProcess = 500'000'000;
   take_waiting_python(one, to);
-  const auto wake_up = shared_.last_wake_ups.extract(tid);
+  const SharedState::WakeUp wake_up = std::exchange(shared_.last_wake_ups[tid], {});
   const auto end = shared_.last_ends.find(pid_);
   std::optional<SharedState::WakeUp> last;
-  if (wake_up && wake_up.mapped().time + kBeforeStop >= from && wake_up.mapped().time <= to) last = wake_up.mapped();
+  if (wake_up.time + kBeforeStop >= from && wake_up.time <= to) last = wake_up;
   if (!last && !one.was_preempted && end != shared_.last_ends.end() && end->second.time > from &&
       to - std::min(to, end->second.time) < (end->second.by_pid == pid_ ? kAfterThread : kAfterProcess)) {
     last = end->second;
@@ -538,7 +557,7 @@ void SampledProcess::waited(uint32_t tid, Thread& one, uint64_t from, uint64_t t
   const uint64_t woken = std::clamp(last->time, from, to);
   const std::optional<Node> root = one.wait_root;  // both times have the stack
   off_cpu(one, from, woken);
-  point(one, woken, PointKind::Sample, kWakeUp, {last->by_pid, last->by_tid});
+  if (last->by_tid != 0) point(one, woken, PointKind::Sample, kWakeUp, {last->by_pid, last->by_tid});
   one.was_preempted = !last->is_end;
   one.wait_root = root;
   off_cpu(one, woken, to, woken == from);
@@ -589,6 +608,7 @@ void SampledProcess::exit(uint32_t tid, uint64_t time, uint64_t cpu_ns) {
   if (threads_.size() == 1) state_made_names(one, one.latest);
   hand_over(tid, one);
   ++shared_.totals.threads;
+  shared_.last_wake_ups.erase(tid);
   threads_.erase(known);
 }
 

@@ -5,6 +5,7 @@
 //   "off CPU"     Sample {ns, preempted}: from then on, the thread was on no processor for so long
 //   "off CPU"     Sample {ns, preempted, node}: the same, with the stack that it had then
 //   "wake-up"     Sample {pid, tid}: this other thread ended the wait, also by its own end, or created this one
+//   "ready"       Sample {ns}: for so long, the thread was ready at the ends of its waits until then
 //   "stack node"  Instant {node, parent, address}, as of the heap recorder (docs/heap.md)
 //   "module"      Instant {path, base, size, build_id}, also as there
 //   "symbol"      Instant {address, name}: the function with this address in stack nodes, if it is in no file
@@ -73,12 +74,13 @@ struct SharedState {
   std::string by;        // who samples
   std::string also;      // what else has samples
   std::string wake_ups;  // SamplerOptions::wake_ups
-  std::string unseen;    // SamplerOptions::unseen
-  // By woken thread: the last thread that woke it, and when. Its next return to a processor removes it.
+  bool has_wake_ups = false;
+  std::string unseen;  // SamplerOptions::unseen
+  // By recorded thread: when it was last woken, and the thread that woke it.
   struct WakeUp {
     uint64_t time = 0;
-    uint32_t by_pid = 0, by_tid = 0;
-    bool is_end = false;  // it did so by its end, so the time is a little earlier
+    uint32_t by_pid = 0, by_tid = 0;  // 0: an interrupt, or a program that is not recorded
+    bool is_end = false;              // it did so by its end, so the time is a little earlier
   };
   std::unordered_map<uint32_t, WakeUp> last_wake_ups;
   // By process: its last thread or child that ended, and when. The kernel does not record what that wakes.
@@ -156,7 +158,8 @@ class SampledProcess {
     uint64_t in_since = 0;
     uint64_t on_ns = 0;  // on a processor, not yet in the batch
     bool was_preempted = false;
-    bool may_have_ended = false;              // records were lost since it was last seen
+    std::optional<uint64_t> ready_ns;  // so much of its time in the kernel's queue is in the trace; nothing: not known
+    bool may_have_ended = false;       // records were lost since it was last seen
     std::optional<unwind::Node> wait_root;    // how its stack ended when it stopped running; none: not known
     std::vector<uint64_t> wait_stack;         // not a node: the tree may be stated again during the wait
     std::vector<uint64_t> wait_ends;          // StackFinder::ends()
@@ -199,6 +202,7 @@ class SampledProcess {
   void read_name(uint32_t tid);
   void on_cpu(Thread& thread, uint64_t ns, uint64_t time);
   void state_on_cpu(Thread& thread, uint64_t time);
+  void state_ready(uint32_t tid, Thread& thread);
   void clock_sample(const Record& record, Thread& thread);
   void inside_sample(const Record& record, Thread& thread);
   void count_samples(Thread& thread, uint64_t time, uint64_t count, std::span<const uint64_t> stack,

@@ -50,6 +50,7 @@ Sampler::Sampler(std::unique_ptr<RecordSource> source, SamplerOptions options) :
   shared_.by = std::move(options.by);
   shared_.also = std::move(options.also);
   shared_.wake_ups = std::move(options.wake_ups);
+  shared_.has_wake_ups = !shared_.wake_ups.starts_with("not ");
   shared_.unseen = std::move(options.unseen);
   shared_.piece_ns = options.piece_ns;
   try {
@@ -154,7 +155,18 @@ void Sampler::end_dead_processes(uint64_t now) {
   });
 }
 
+void Sampler::woken(const Record& record) {
+  const auto found = shared_.last_wake_ups.find(record.woken);
+  if (found == shared_.last_wake_ups.end()) return;
+  // A process wakes its parent after its own end.
+  const bool is_recorded =
+      processes_.contains(record.pid) ||
+      std::ranges::any_of(shared_.last_ends, [&](const auto& end) { return end.second.by_pid == record.pid; });
+  found->second = {record.time, is_recorded ? record.pid : 0, is_recorded ? record.tid : 0};
+}
+
 void Sampler::handle(const Record& record) {
+  if (record.kind == RecordKind::Sample && record.cause == Cause::WakeUp) return woken(record);
   // A thread at its end has no number any more, and a processor without work has none.
   constexpr uint32_t kNone = ~uint32_t{0};
   const bool is_of_thread = record.pid != 0 && record.pid != kNone && record.tid != 0 && record.tid != kNone;
@@ -167,10 +179,6 @@ void Sampler::handle(const Record& record) {
   }
   switch (record.kind) {
     case RecordKind::Sample:
-      if (record.cause == Cause::WakeUp) {
-        if (record.woken != 0) shared_.last_wake_ups[record.woken] = {record.time, record.pid, record.tid};
-        return;
-      }
       return process(record).sample(record);
     case RecordKind::Python:
     case RecordKind::PythonCode:

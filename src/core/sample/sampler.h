@@ -60,6 +60,7 @@ class Sampler {
   void read(bool is_last);
   void end_dead_processes(uint64_t now);
   void handle(const Record& record);
+  void woken(const Record& record);
   SampledProcess& process(const Record& record);
   void begin_program(const Record& record);
   void fork(const Record& record);

@@ -6,7 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
@@ -186,12 +188,15 @@ TEST(SamplerTest, WakeUpsHaveBothThreads) {
   const auto own = static_cast<uint32_t>(gettid()), answering = static_cast<uint32_t>(other);
   EXPECT_GE((wake_ups[{own, answering}]), kTimes - 1);  // it may not have waited yet
   EXPECT_GE((wake_ups[{answering, own}]), kTimes - 1);
+  EXPECT_GE((wake_ups[{0, own}]), kTimes - 1);  // by the timer of usleep
 }
 
-// A thread waits 1000 ns until another one wakes it or ends, and returns to a processor 200 ns later.
+// A thread waits 1000 ns until a timer or another thread wakes it, or the other one ends, and returns to a processor
+// 200 ns later.
 class WakeUpSource : public RecordSource {
  public:
-  explicit WakeUpSource(bool ends) : ends_(ends) {}
+  enum class By { Thread, End, Timer };
+  explicit WakeUpSource(By by) : by_(by) {}
   void wait(int) override {}
   void wake() override {}
   void read(bool is_last, const Handle& handle) override {
@@ -204,10 +209,11 @@ class WakeUpSource : public RecordSource {
     handle(record);
     Record other = record;
     other.tid = 7;
-    if (ends_) handle(other);
+    if (by_ == By::End) handle(other);
+    if (by_ == By::Timer) other.pid = other.tid = 0;
     record.kind = RecordKind::SwitchOut;
     handle(record);
-    other.kind = ends_ ? RecordKind::Exit : RecordKind::Sample;
+    other.kind = by_ == By::End ? RecordKind::Exit : RecordKind::Sample;
     other.cause = Cause::WakeUp;
     other.time += 1000;
     other.woken = record.tid;
@@ -220,7 +226,7 @@ class WakeUpSource : public RecordSource {
   bool is_complete() const override { return true; }
 
  private:
-  const bool ends_;
+  const By by_;
 };
 
 // The values of the waits and wake-ups of a process.
@@ -250,13 +256,78 @@ std::vector<std::vector<uint64_t>> waits_of(std::unique_ptr<RecordSource> source
 
 TEST(SamplerTest, ThreadIsReadyFromItsWakeUpOn) {
   const std::vector<std::vector<uint64_t>> wanted = {{1000, 0}, {static_cast<uint64_t>(getpid()), 7}, {200, 1}};
-  EXPECT_EQ(waits_of(std::make_unique<WakeUpSource>(false), 1), wanted);
+  EXPECT_EQ(waits_of(std::make_unique<WakeUpSource>(WakeUpSource::By::Thread), 1), wanted);
+  const std::vector<std::vector<uint64_t>> by_nobody = {{1000, 0}, {200, 1}};
+  EXPECT_EQ(waits_of(std::make_unique<WakeUpSource>(WakeUpSource::By::Timer), 1), by_nobody);
 }
 
 // How long it was ready is not known.
 TEST(SamplerTest, WaitThatEndsAfterAnotherThreadNamesThisThread) {
   const std::vector<std::vector<uint64_t>> wanted = {{1000, 0}, {static_cast<uint64_t>(getpid()), 7}, {200, 0}};
-  EXPECT_EQ(waits_of(std::make_unique<WakeUpSource>(true), 1), wanted);
+  EXPECT_EQ(waits_of(std::make_unique<WakeUpSource>(WakeUpSource::By::End), 1), wanted);
+}
+
+// A new thread is ready for 1000 ns, and runs. Of the kernel, it is the thread of the test.
+class NewThreadSource : public RecordSource {
+ public:
+  void wait(int) override {}
+  void wake() override {}
+  void read(bool is_last, const Handle& handle) override {
+    if (!is_last) return;
+    Record record;
+    record.time = base::monotonic_ns() - 1'000'000;
+    record.pid = record.parent_pid = record.tid = static_cast<uint32_t>(getpid());
+    record.kind = RecordKind::Sample;
+    handle(record);
+    record.kind = RecordKind::Fork;
+    handle(record);
+    record.time += 1000;
+    record.kind = RecordKind::SwitchIn;
+    handle(record);
+  }
+  std::optional<Counts> counts() const override { return std::nullopt; }
+  bool is_complete() const override { return true; }
+};
+
+TEST(SamplerTest, WithoutWakeUpsReadyTimeIsThatOfTheKernel) {
+  const auto ready_of_kernel = [] {
+    std::ifstream file("/proc/self/schedstat");
+    uint64_t on_ns = 0, ready_ns = 0;
+    file >> on_ns >> ready_ns;
+    return ready_ns;
+  };
+  for (const char* const wake_ups : {"not recorded: the kernel lets only root record them", "recorded"}) {
+    const trace::testing::TemporaryFolder folder;
+    trace::Writer file(folder / "a.kymo", trace::Writer::Mode::Create);
+    const uint64_t before = ready_of_kernel();
+    Sampler sampler(std::make_unique<NewThreadSource>(),
+                    {.session = "session", .command_line = {}, .wake_ups = wake_ups});
+    sampler.stop();
+    const uint64_t after = ready_of_kernel();
+    sampler.write(file);
+    file.close();
+    const trace::Reader reader(folder / "a.kymo");
+    const trace::WriterInfo& process = reader.writers().begin()->second;
+    uint64_t placed = 0, unplaced = 0;
+    trace::EventBatch batch;
+    for (const trace::EventChunk& chunk : reader.event_chunks()) {
+      reader.read(chunk, batch);
+      trace::ValueCursor values(batch.points.values);
+      for (const uint32_t id : batch.points.class_id) {
+        const trace::EventClass& one = process.classes.at(id);
+        const auto& row = values.next(&one);
+        if (one.name == "off CPU") placed += row[0].bits;
+        if (one.name == "ready") unplaced += row[0].bits;
+      }
+    }
+    EXPECT_EQ(placed, 1000u);
+    if (wake_ups == std::string("recorded")) {
+      EXPECT_EQ(unplaced, 0u);
+    } else {
+      EXPECT_GE(placed + unplaced, before);
+      EXPECT_LE(placed + unplaced, std::max<uint64_t>(after, placed));
+    }
+  }
 }
 
 TEST(SamplerTest, ProcessThatDoesNotExistIsAnError) {

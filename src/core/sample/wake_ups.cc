@@ -74,12 +74,12 @@ WakeUpEvent find_wake_up_event() {
   throw NotAvailable("the kernel describes the event sched_waking in an unknown way");
 }
 
-uint32_t woken_thread(base::Bytes data, const WakeUpEvent& event) {
+Woken woken_thread(base::Bytes data, const WakeUpEvent& event) {
   if (data.size() <= event.flags_offset || data.size() < sizeof(uint32_t) ||
       data.size() - sizeof(uint32_t) < event.tid_offset)
-    return 0;
-  if ((static_cast<uint8_t>(data[event.flags_offset]) & kInInterrupt) != 0) return 0;
-  return base::load<uint32_t>(data.data() + event.tid_offset);
+    return {};
+  return {base::load<uint32_t>(data.data() + event.tid_offset),
+          (static_cast<uint8_t>(data[event.flags_offset]) & kInInterrupt) != 0};
 }
 
 bool WakeUpLimit::go_on(uint64_t count, uint64_t now_ns) {

@@ -1,7 +1,8 @@
 // The kernel's event of one thread waking another one (the tracepoint sched_waking).
 //
-// Its samples are taken in the thread that wakes, so they are those of recorded threads. The woken thread is in the
-// data of the tracepoint. Where these data have which field is in files of the kernel that only root can read.
+// It is recorded of all threads of the machine: a timer, a device or another program may wake a recorded thread. Who
+// wakes is whom the sample is about, and the woken thread is in the data of the tracepoint. Where these data have which
+// field is in files of the kernel that only root can read.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +25,13 @@ WakeUpEvent find_wake_up_event();
 // From the text of the file "format" of the tracepoint. Nothing: it has not the fields that are needed.
 std::optional<WakeUpEvent> parse_wake_up_event(std::string_view format);
 
-// The thread that is woken. 0: an interrupt wakes it, and not the thread that it interrupted; or the data are too
-// short.
-uint32_t woken_thread(base::Bytes data, const WakeUpEvent& event);
+struct Woken {
+  uint32_t tid = 0;              // 0: the data are too short
+  bool is_by_interrupt = false;  // and not by the thread that it interrupted
+};
+Woken woken_thread(base::Bytes data, const WakeUpEvent& event);
 
-// How many wake-ups are recorded: each costs the program 0.3 µs. With more than kRate a second, there are pauses.
+// How many wake-ups are recorded: each costs its thread 0.3 µs. With more than kRate a second, there are pauses.
 class WakeUpLimit {
  public:
   static constexpr uint64_t kRate = 20'000;  // a second for each processor

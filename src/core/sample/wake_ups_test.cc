@@ -30,18 +30,20 @@ TEST(WakeUpsTest, FieldsAreWhereTheKernelSaysTheyAre) {
   EXPECT_FALSE(parse_wake_up_event(""));
 }
 
-TEST(WakeUpsTest, InterruptsWakeNobodyInTheNameOfTheThread) {
+TEST(WakeUpsTest, InterruptIsNotTheThreadThatItInterrupted) {
   const WakeUpEvent event{1, 2, 24};
   std::vector<std::byte> data(28);
   data[24] = std::byte{77};
-  EXPECT_EQ(woken_thread(data, event), 77u);
+  EXPECT_EQ(woken_thread(data, event).tid, 77u);
+  EXPECT_FALSE(woken_thread(data, event).is_by_interrupt);
   data[2] = std::byte{0x08};
-  EXPECT_EQ(woken_thread(data, event), 0u);
+  EXPECT_EQ(woken_thread(data, event).tid, 77u);
+  EXPECT_TRUE(woken_thread(data, event).is_by_interrupt);
   data[2] = std::byte{0x01};  // the kernel has only forbidden interrupts
-  EXPECT_EQ(woken_thread(data, event), 77u);
+  EXPECT_FALSE(woken_thread(data, event).is_by_interrupt);
   data.pop_back();
-  EXPECT_EQ(woken_thread(data, event), 0u);
-  EXPECT_EQ(woken_thread({}, event), 0u);
+  EXPECT_EQ(woken_thread(data, event).tid, 0u);
+  EXPECT_EQ(woken_thread({}, event).tid, 0u);
 }
 
 TEST(WakeUpsTest, ManyWakeUpsAreRecordedAtTheRateOfTheLimit) {

@@ -274,10 +274,15 @@ inline std::string program_name(std::string_view text) {
   return std::string(is_path ? text.substr(text.find_last_of('/') + 1) : text);
 }
 
-// Of the executable, or else of the first word of the command line. Empty if the origin has neither.
+// What the user called it, or else the name of the executable: redis-server is a link to redis-check-rdb. Without the
+// title that a program gives itself ("nginx: worker process") and the mark of a login shell ("-bash"). Empty if the
+// origin has neither.
 inline std::string program_name(const Origin& origin) {
-  if (std::string name = program_name(origin.executable); !name.empty()) return name;
-  return origin.command_line.empty() ? std::string() : program_name(origin.command_line[0]);
+  std::string_view word = origin.command_line.empty() ? std::string_view() : origin.command_line[0];
+  if (word != origin.executable) word = word.substr(0, word.find_first_of(" :"));
+  word.remove_prefix(word.find_last_of('/') + 1);
+  if (word.starts_with('-')) word.remove_prefix(1);
+  return word.empty() ? program_name(origin.executable) : std::string(word);
 }
 
 // The part of a recording that was asked for. What its writer recorded outside of it does not count: readers leave it

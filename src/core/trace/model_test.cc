@@ -13,13 +13,23 @@ TEST(ProgramNameTest, OnlyAPathIsShortened) {
     EXPECT_EQ(program_name(name), name);
 }
 
-TEST(ProgramNameTest, TheCommandLineIsUsedIfThereIsNoExecutable) {
+TEST(ProgramNameTest, ProgramIsCalledAsInItsCommandLine) {
   Origin origin;
   EXPECT_EQ(program_name(origin), "");
   origin.command_line = {"/usr/bin/python3", "train.py"};
   EXPECT_EQ(program_name(origin), "python3");
-  origin.executable = "/opt/train";
-  EXPECT_EQ(program_name(origin), "train");
+  origin.executable = "/usr/bin/python3.11";
+  EXPECT_EQ(program_name(origin), "python3");
+  for (const char* const word : {"redis-server", "./redis-server", "redis-server *:6379", "-redis-server"}) {
+    origin = {};
+    origin.executable = "/usr/bin/redis-check-rdb";
+    origin.command_line = {word};
+    EXPECT_EQ(program_name(origin), "redis-server");
+  }
+  origin.command_line = {};
+  EXPECT_EQ(program_name(origin), "redis-check-rdb");
+  origin.command_line = {origin.executable = "/opt/My App/app"};
+  EXPECT_EQ(program_name(origin), "app");
 }
 
 }  // namespace

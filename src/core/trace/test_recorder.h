@@ -57,7 +57,7 @@ class TestRecorder {
     origin.host = "box";
     origin.boot_id = "boot";
     origin.executable = executable;
-    origin.command_line = {"train", "--epochs", "2"};
+    origin.command_line = {program_name(executable), "--epochs", "2"};
     origin.start_realtime_ns = kRealtimeZero + started_later_ns;
     origin.policy = "block";
     origin.kymo_version = "0.1.0";

@@ -101,7 +101,7 @@ analyze::Summary summary_of(const trace::Reader& reader) {
 
 std::string program_of(const analyze::Summary& summary) {
   for (const analyze::ProcessSummary& process : summary.processes)
-    if (!process.origin.executable.empty()) return trace::program_name(process.origin.executable);
+    if (!process.origin.executable.empty()) return trace::program_name(process.origin);
   return {};
 }
 

@@ -72,6 +72,7 @@ struct SeenThread {
   std::vector<SeenEvent> events;
   const analyze::ThreadStates* states = nullptr;
   uint64_t unknown_ns = 0;  // of its waits that another thread of its process ended, maybe for a lock
+  bool was_ended = false;   // while it waited, by the end of its program
 };
 
 struct SeenStack {
@@ -203,8 +204,10 @@ class Finder {
     for (SeenThread& thread : threads_)
       for (SeenEvent& event : thread.events)
         if (event.by != kNobody && threads_[event.by].pid == thread.pid && event.woken >= last[event.program] &&
-            !may_wait_for_end(stack(event.stack).action))
+            !may_wait_for_end(stack(event.stack).action)) {
           event.by = kNobody;
+          thread.was_ended = true;
+        }
   }
 
   const SeenStack& stack(StackId id) {
@@ -442,7 +445,7 @@ class Finder {
   }
 
   // Backwards from the end of the thread that lives longest: those that waited for others. Not those that only did what
-  // the thread that then waited for them had asked for.
+  // the thread that then waited for them had asked for, and not helpers that waited until the program ended.
   std::unordered_set<uint32_t> threads_of_path() const {
     std::unordered_set<uint32_t> found;
     const auto last = std::ranges::max_element(threads_, {}, [](const SeenThread& one) {
@@ -452,7 +455,7 @@ class Finder {
     uint32_t asking = kNobody;
     walk_back(static_cast<uint32_t>(last - threads_.begin()), last->states->end_ns, INT64_MIN,
               [&](uint32_t thread, const SeenEvent& wait, bool goes_on, auto...) {
-                if (goes_on && wait.by != asking) found.insert(thread);
+                if (goes_on && wait.by != asking && !threads_[thread].was_ended) found.insert(thread);
                 if (goes_on) asking = thread;
               });
     return found;

@@ -234,6 +234,22 @@ TEST_F(CausesTest, ThreadThatIsAskedForSomethingIsNoConsumer) {
   EXPECT_EQ(find().limit.by, "");
 }
 
+class EndOfHelperTest : public CausesTest, public ::testing::WithParamInterface<bool> {};
+
+TEST_P(EndOfHelperTest, HelperThatWaitsUntilTheProgramEndsIsNoConsumer) {
+  for (uint64_t i = 0; i < 5; ++i) {
+    run(kFirst, 10 * i, 10 * i + 9, {"main", "compute"});
+    run(kSecond, 10 * i, 10 * i + 10, {"watch"});
+    wait(kThird, 10 * i + 1, 10 * i + 10, {"serve", "pthread_cond_wait"}, kSecond);
+  }
+  run(kSecond, 50, 52, {"watch"});
+  wait(kFirst, 50, 51, {"main", "collect", "pthread_cond_wait"}, kThird);
+  if (GetParam()) wait(kThird, 51, 53, {"serve", "pthread_cond_wait"}, kFirst);
+  run(kFirst, 51, 60, {"main", "exit", "do_exit"});
+  EXPECT_EQ(find().limit.waiting, GetParam() ? "" : "third");
+}
+INSTANTIATE_TEST_SUITE_P(CausesTest, EndOfHelperTest, ::testing::Bool());
+
 TEST_F(CausesTest, SlowerSideThatIsReadyDoesNotRun) {
   for (uint64_t i = 0; i < 5; ++i) {
     const int64_t node = stack(kSecond, {"produce"});

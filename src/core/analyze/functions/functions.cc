@@ -278,6 +278,10 @@ std::vector<symbols::Frame>::const_iterator innermost_own(const std::vector<symb
 std::string own_function(std::vector<symbols::Frame> frames) {
   fold_inlines(frames);
   leave_out_system(frames);
+  const auto named = std::ranges::find_if(frames, [](const symbols::Frame& frame) {
+    return is_own(frame) && frame.function.find("+0x") == frame.function.npos;
+  });
+  if (named != frames.end()) return named->function;
   return frames.empty() ? std::string() : frames.front().function;
 }
 

@@ -310,6 +310,19 @@ TEST(OwnFunctionTest, WaitInAThreadWithAnInlinedFunctionBelongsToItsFunctionObje
   EXPECT_EQ(own("main::{lambda()#1}", "/lib/libstdc++.so.6"), "__GI___lll_lock_wait");
 }
 
+TEST(OwnFunctionTest, CodeWithoutANameBelongsToTheNamedFunctionThatCallsIt) {
+  std::vector<symbols::Frame> frames(3);
+  frames[0].function = "libcrypto.so.3+0x29e340";
+  frames[0].module = "/lib/libcrypto.so.3";
+  frames[1].function = "parse";
+  frames[1].module = "/home/a/run.py";
+  frames[2].function = "main";
+  frames[2].module = "/bin/program";
+  EXPECT_EQ(own_function(frames), "parse");
+  frames.resize(1);
+  EXPECT_EQ(own_function(frames), "libcrypto.so.3+0x29e340");
+}
+
 TEST_F(FunctionsTest, WaitsAreTime) {
   node(kMain, 16, kComplete, 0x1101);
   node(kMain, 17, 16, 0x1201);

@@ -7,10 +7,9 @@
 #include "trace/model.h"
 
 namespace kymo::analyze {
-namespace {}  // namespace
 
 std::string TrackOfTrace::name() const {
-  const std::string process = trace::program_name(writer->origin.executable);
+  const std::string process = trace::program_name(writer->origin);
   if (on_device) return track->name.empty() ? base::format("queue {}", track->queue) : track->name;
   const bool is_process = track->kind == trace::TrackKind::Process || (track->tid == 0 && track->name.empty());
   if (is_process) return process.empty() ? base::format("process {}", writer->origin.pid) : process;

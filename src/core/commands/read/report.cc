@@ -66,9 +66,9 @@ std::string file_text(const ReportPage& page) {
   };
   std::map<std::pair<std::string, uint64_t>, Process> by_id;
   for (const analyze::ProcessSummary& process : page.summary.processes) {
-    const std::string program = trace::program_name(process.origin.executable);
+    const std::string program = trace::program_name(process.origin);
     const uint64_t events = process.ranges + process.points;
-    if (events == 0 || process.origin.pid == 0 || program.empty()) continue;
+    if (events == 0 || process.origin.pid == 0 || process.origin.executable.empty()) continue;
     Process& known = by_id[{process.origin.host, process.origin.pid}];
     if (events > known.events) known = {process.origin.pid, events, program};
   }

@@ -73,6 +73,7 @@ def push(folder):
 # Of each table: how many rows a trace has, and the columns after `job`. `i` is the number of the trace.
 ITERATION = "intDiv(number % {rows}, {per_iteration}) + 10 * intDiv({i}, {ranks}) AS iteration, 1"
 RUN = "concat('SLURM_JOB_ID=', toString(intDiv({i}, 10 * {ranks})))"
+WALL = "100000 + cityHash64({n}) % 1000"  # of an iteration
 FILL = {
     "operations": (100, "{i} % {ranks}, concat('op', toString(number % 100)), number % 2, "
                    "if(number % 100 = 1, 'communication', 'compute'), 30, 10000 + rand() % 1000, 5000 + rand() % 1000, 1, "
@@ -81,11 +82,11 @@ FILL = {
               ", if(number % 2 = 0, concat('tp', toString(intDiv({i} % {ranks}, 8))), 'dp'), if(number % 2 = 0, 8, {ranks}), "
               "50, 25000 + rand() % 1000, -1, 'ncclDevKernel_AllReduce_Sum_f32_RING_LL', concat('node', "
               "toString(intDiv({i} % {ranks}, 8)))"),
-    "iterations": (10, "{i} % {ranks}, " + ITERATION + ", toUnixTimestamp(started) * 1000000000, 100000 + rand() % 1000"),
+    "iterations": (10, "{i} % {ranks}, " + ITERATION + ", toUnixTimestamp(started) * 1000000000, " + WALL.format(n="number")),
     "device_time": (4, "{i} % {ranks}, 'GPU', arrayElement(['compute', 'communication', 'copies', 'idle: other'], 1 + number % "
                     "4), 200000 + rand() % 1000"),
     "traces": (1, "{i} % {ranks}, 1, 10, rand64(), " + RUN + ", 100000 + rand() % 1000, concat('node', "
-               "toString(intDiv({i} % {ranks}, 8))), 1000000 + rand() % 1000"),
+               "toString(intDiv({i} % {ranks}, 8))), arraySum(one -> " + WALL.format(n="10 * {i} + one") + ", range(10))"),
 }
 # When a trace began, in seconds before now. The job of stragglers has runs of 64 ranks that begin together.
 JOBS = {"train": "{i} * 60", "ranks": "intDiv({i}, 64) * 3600"}

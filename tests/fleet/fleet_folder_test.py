@@ -178,10 +178,6 @@ class FolderTest(same_answers.SameAnswers, same_comparisons.SameComparisons, sam
         self.assertEqual({row["traces"] for row in json.loads(text)["rows"]}, {1})
         self.assertIn("1 already there", kymo("push", self.of_a_day[0], self.url, "--job", "a\\x00\\xFFb")[1])
 
-    def test_two_databases_are_refused(self):
-        _, text = kymo("push", self.of_a_day[0], "clickhouse://u:secret@h/x", self.url, expect=2)
-        self.assertIn(f"two databases given, clickhouse://u@h:8123/x and {self.url}: push to each with a command of its own", text)
-
     def test_a_killed_pusher_loses_and_doubles_nothing(self):
         files = self.files[0][:6]
         for round_number in range(ROUNDS):

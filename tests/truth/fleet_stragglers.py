@@ -21,7 +21,6 @@ def check(case):
         ahead = case.random.choice([-1, 1]) * case.random.randrange(30, 300) * 10**9 if rank == astray else 0
         trace = Trace(base_ns=base + ahead, distributedInfo={"rank": rank, "world_size": ranks})
         traces.append((trace, trace.thread(100, 100, "main"), trace.stream(0, 7)))
-        traces[rank][1].range("setup", 0, 1000)  # as in all traces of PyTorch, the program is named before its devices
     clock = 1_000_000
     waited = [0] * ranks
     for step in range(STEPS):

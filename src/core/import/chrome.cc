@@ -101,7 +101,17 @@ class ChromeRows {
     return found == processes_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  uint32_t main_process() const { return launching_process_.value_or(0); }  // which the file is about
+  // Which the file is about: the one that launches work, or the first one that is neither a device nor a row of text
+  // that the profiler adds.
+  uint32_t main_process() const {
+    if (launching_process_) return *launching_process_;
+    const auto none = static_cast<uint32_t>(builder_.process_count());
+    uint32_t first = none;
+    for (const auto& [key, row] : rows_)
+      if (!device_pids_.contains(row.track) && !own_queues_.contains(key) && number_of(key.substr(0, key.find('\n'))))
+        first = std::min(first, row.process);
+    return first == none ? 0 : first;
+  }
 
   // The streams that are known. Another object after each change, so that other threads can read it.
   std::shared_ptr<const ChromeQueues> queues() {

@@ -226,10 +226,12 @@ TEST(ChromeImportTest, ThreadsAndProcessesWithOtherIdsStayApart) {
                                       "7 10000004 /-2", "7 9223372036854775808 /9223372036854775808"}));
 }
 
-trace::Origin origin_of(const std::string& members) {
+constexpr const char* kRange = R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1})";
+
+// Of the process 1.
+trace::Origin origin_of(const std::string& members, const std::string& events = kRange) {
   const trace::testing::TemporaryFolder folder;
-  const std::string text =
-      base::format(R"({{{},"traceEvents":[{{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1}}]}})", members);
+  const std::string text = base::format(R"({{{},"traceEvents":[{}]}})", members, events);
   ByteSource source = ByteSource::of_memory(text);
   TraceBuilder builder;
   const int64_t base_ns = read_chrome(source, builder);
@@ -237,7 +239,9 @@ trace::Origin origin_of(const std::string& members) {
   builder.write(writer, base_ns, "test");
   writer.close();
   const trace::Reader reader(folder / "trace.kymo");
-  return reader.writers().begin()->second.origin;
+  for (const auto& [id, one] : reader.writers())
+    if (one.origin.pid == 1) return one.origin;
+  return {};
 }
 
 TEST(ChromeImportTest, TheHostIsTheOneThatTheFileNames) {
@@ -254,6 +258,13 @@ TEST(ChromeImportTest, AListOrObjectIsNotTheValueOfAnEnvironmentVariable) {
           .metadata,
       ::testing::ElementsAre(Pair{"imported from", "test"}, Pair{"RANK", "3"}, Pair{"SLURM_JOB_ID", "17"},
                              Pair{"distributedInfo", R"({"rank":3})"}));
+}
+
+TEST(ChromeImportTest, TheRankIsOfTheProgramIfTheFirstEventIsOfADevice) {
+  for (const char* first : {R"({"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":1,"dur":1})",
+                            R"({"ph":"X","cat":"Trace","name":"span","pid":"Spans","tid":"0","ts":1,"dur":1})"})
+    EXPECT_THAT(origin_of(R"("distributedInfo":{"rank":3})", base::format("{},{}", first, kRange)).metadata,
+                ::testing::Contains(std::pair<std::string, std::string>{"distributedInfo", R"({"rank":3})"}));
 }
 
 TEST(ChromeImportTest, TextThatIsNotATraceIsRefused) {

@@ -57,11 +57,7 @@ void KeptTraces::look(const Now& now) {
       return;
     }
     const auto version = is_trace ? version_of(path) : std::nullopt;
-    if (!version) {
-      if (is_trace && entry.exists(error) && !entry.is_directory(error))
-        ignored_.insert(base::printable(path) + " is not a regular file, and is not pushed");
-      return;
-    }
+    if (!version) return;
     File& file = found[path];
     file.version = *version;
     file.first_seen = now.time;

@@ -115,11 +115,6 @@ int push_command(const Arguments& arguments) {
   } catch (const InvalidArgument& error) {
     throw options::UsageError("push", error.what());
   }
-  for (const std::string& argument : options.arguments)
-    if (fleet::is_target(argument))
-      throw options::UsageError("push",
-                                base::format("two databases given, {} and {}: push to each with a command of its own",
-                                             fleet::parse_target(argument).text(), fleet::parse_target(target).text()));
   if (options.arguments.empty())
     throw options::UsageError(
         "push", "no trace given. Usage: kymo push FILE... clickhouse://HOST/DATABASE|parquet:FOLDER [options]");

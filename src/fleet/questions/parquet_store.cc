@@ -108,6 +108,8 @@ CREATE OR REPLACE TEMP MACRO toDateTime(seconds) AS make_timestamp(seconds::BIGI
 CREATE OR REPLACE TEMP MACRO cityHash64(a) AS hash(a), (a, b) AS hash(a, b), (a, b, c) AS hash(a, b, c), (a, b, c, d) AS hash(a, b, c, d);
 CREATE OR REPLACE TEMP MACRO groupArray(x) AS list(x);
 CREATE OR REPLACE TEMP MACRO groupUniqArray(x) AS list(DISTINCT x);
+CREATE OR REPLACE TEMP MACRO arrayJoin(x) AS unnest(x);
+CREATE OR REPLACE TEMP MACRO arrayUniq(x) AS list_unique(x);
 )";
 
 ParquetStore::ParquetStore(std::string folder) : folder_(std::move(folder)), engine_(0, query::FileAccess::On) {

@@ -12,7 +12,6 @@
 namespace kymo::fleet {
 namespace {
 
-constexpr int64_t kThen = 1 << 17;
 // Since 1970.
 constexpr std::string_view kMinuteOfTrace = "intDiv(toUnixTimestamp(started), 60)";
 
@@ -39,11 +38,11 @@ std::string Dialect::text(const std::string& value) const {
   return is_server_ ? push::quoted_text(value) : query::sql_literal(text_of_name(value));
 }
 
-std::string ordered(std::string_view value, const std::string& then) {
-  return base::format("least({}, {}) * {} + {}", value, (int64_t{1} << 46) - 1, kThen, then);
+std::string ordered(std::string_view value, std::string_view number) {
+  constexpr int64_t kNumbers = 1 << 17, kValues = int64_t{1} << 46;
+  return base::format("least({}, {}) * {} + ({} - {} % {})", value, kValues - 1, kNumbers, kNumbers - 1, number,
+                      kNumbers);
 }
-std::string rising(std::string_view number) { return base::format("{} % {}", number, kThen); }
-std::string falling(std::string_view number) { return base::format("({} - {} % {})", kThen - 1, number, kThen); }
 
 std::string times_of(const Selection& selection) {
   const std::string times =
@@ -135,7 +134,7 @@ FROM {0} WHERE {1}
 GROUP BY name, on_device
 ORDER BY max(CASE WHEN kind = {4} THEN 1 ELSE 0 END), self_sum DESC, operation, on_device
 LIMIT {2})",
-      dialect.table(push::kOperations), chosen(selection, dialect), selection.limit, ordered("max_ns", rising("trace")),
+      dialect.table(push::kOperations), chosen(selection, dialect), selection.limit, ordered("max_ns", "trace"),
       push::quoted_text(push::kIterationKind));
 }
 
@@ -158,14 +157,12 @@ namespace {
 
 constexpr int64_t kMinute = 60;  // seconds
 
-// The first part of a statement: `recorded` are the traces that are compared, and `minutes` those in which traces of a
-// rank with iterations began.
+// The first part of a statement: `minutes` are those in which traces of a rank with iterations began.
 std::string minutes_of_ranks(const Selection& selection, const Dialect& dialect, int64_t middle) {
-  return sql(R"(WITH recorded AS (
-  SELECT trace, attempt, rank, {minute} AS minute, CASE WHEN {is b} THEN 1 ELSE 0 END AS side, iterations
-  FROM {traces} WHERE {chosen} AND iterations > 0),
-minutes AS (
-  SELECT rank, minute, side, sum(iterations) AS its_iterations FROM recorded GROUP BY rank, minute, side),
+  return sql(R"(WITH minutes AS (
+  SELECT rank, {minute} AS minute, CASE WHEN {is b} THEN 1 ELSE 0 END AS side, sum(iterations) AS its_iterations,
+    sum(wall_ns) AS its_wall, groupArray(cityHash64(trace, attempt)) AS attempts
+  FROM {traces} WHERE {chosen} AND iterations > 0 GROUP BY rank, minute, side),
 ranks AS (
   SELECT rank, sum(1 - side) AS earlier, sum(side) AS later FROM minutes GROUP BY rank))",
              {{"minute", kMinuteOfTrace},
@@ -180,8 +177,10 @@ ranks AS (
 // Each sample has all ranks that count, with the same weight: the minutes of each rank are divided into as many groups
 // as its side has samples. If all ranks are recorded together, a sample is a minute. There are as many samples as the
 // rank with the fewest minutes has. So that this is not one that has hardly any, ranks with less than half of the
-// median do not count, and neither do those with too few for the statistics. `together` is how many minutes of a rank
-// are in the same sample. Sums are rounded: their order, and so their last digits, are not defined.
+// median do not count, and neither do those with too few for the statistics. The times of a
+// trace are divided by `divisor`: the iterations of its minute, times the minutes of its rank in the same sample. A
+// server joins and groups many rows faster by one number. Sums are rounded: their order, and so their last digits, are
+// not defined.
 std::string diff_statement(const Selection& selection, int64_t middle) {
   const Dialect dialect(selection.target);
   return sql(R"({minutes},
@@ -194,35 +193,38 @@ compared_ranks AS (
     FROM ranks WHERE earlier > 0 AND later > 0) AS of_both_sides
   WHERE fewer >= usual / 2 AND fewer >= least({fewest}, most_of_all)),
 placed AS (
-  SELECT rank, minute, side, its_iterations,
-    CASE WHEN side = 1 THEN later ELSE earlier END AS of_rank,
+  SELECT *, CASE WHEN side = 1 THEN later ELSE earlier END AS of_rank,
     CASE WHEN side = 1 THEN of_later ELSE of_earlier END AS of_side,
     row_number() OVER (PARTITION BY rank, side ORDER BY minute) - 1 AS place
   FROM minutes INNER JOIN compared_ranks USING (rank)),
 sampled AS (
-  SELECT rank, minute, side, sample, its_iterations, count() OVER (PARTITION BY rank, side, sample) AS together
-  FROM (SELECT rank, minute, side, its_iterations, intDiv(place * of_side, of_rank) AS sample FROM placed) AS its_samples),
-weighted AS (
-  SELECT cityHash64(trace, attempt) AS its_attempt, side, sample, 1 / (its_iterations * together) AS weight
-  FROM recorded INNER JOIN sampled USING (rank, minute, side))
+  SELECT side, sample, its_iterations, its_wall, attempts,
+    its_iterations * count() OVER (PARTITION BY rank, side, sample) AS divisor
+  FROM (SELECT *, intDiv(place * of_side, of_rank) AS sample FROM placed) AS its_samples)
 SELECT side, operation, device, groupArray(sample) AS samples, groupArray(round(ns, 3)) AS sums,
   groupArray(round(n, 6)) AS counts
 FROM (
-  SELECT side, sample, CAST(name AS String) AS operation, CAST(on_device AS UInt8) AS device,
-    sum(self_ns * weight) AS ns, count() * 1.0 AS n
-  FROM {operations} {global}INNER JOIN (SELECT * FROM weighted) AS its_weight ON cityHash64(trace, attempt) = its_attempt
-  WHERE {job and times} GROUP BY side, sample, operation, device
+  SELECT intDiv(packed, {most}) % 2 AS side, packed % {most} AS sample, CAST(name AS String) AS operation,
+    on_device AS device, sum(packed_ns / intDiv(packed, {both sides})) AS ns, sum(packed_n) * 1.0 AS n
+  FROM (
+    SELECT packed, name, on_device, sum(self_ns) AS packed_ns, count() AS packed_n
+    FROM {operations} {global}INNER JOIN (
+      SELECT divisor * {both sides} + side * {most} + sample AS packed, arrayJoin(attempts) AS its_attempt
+      FROM sampled) AS its_traces ON cityHash64(trace, attempt) = its_attempt
+    WHERE {job and times} GROUP BY packed, name, on_device) AS of_packed
+  GROUP BY side, sample, name, on_device
   UNION ALL
-  SELECT side, sample, '' AS operation, CAST(2 AS UInt8) AS device, sum(wall_ns * weight) AS ns, sum(weight) AS n
-  FROM {iterations} {global}INNER JOIN (SELECT * FROM weighted) AS its_weight ON cityHash64(trace, attempt) = its_attempt
-  WHERE {job and times} GROUP BY side, sample, operation, device) AS sums_of_samples
-GROUP BY side, operation, device ORDER BY side, operation, device)",
+  SELECT side, sample, '' AS operation, CAST(2 AS UInt8) AS device, sum(its_wall / divisor) AS ns,
+    sum(its_iterations / divisor) AS n
+  FROM sampled GROUP BY side, sample) AS sums_of_samples
+GROUP BY side, operation, device ORDER BY side, operation, device{settings})",
              {{"minutes", minutes_of_ranks(selection, dialect, middle)},
               {"most", std::to_string(analyze::kMostValues)},
+              {"both sides", std::to_string(2 * analyze::kMostValues)},
+              {"settings", dialect.settings()},
               {"median", dialect.median()},
               {"fewest", std::to_string(analyze::Comparison::kFewest)},
               {"operations", dialect.table(push::kOperations)},
-              {"iterations", dialect.table(push::kIterations)},
               {"global", dialect.global()},
               {"job and times", job_and_times(selection, dialect)}});
 }
@@ -232,37 +234,6 @@ std::string diff_ranks_statement(const Selection& selection, int64_t middle) {
   return minutes_of_ranks(selection, dialect, middle) + "\nSELECT rank, earlier, later FROM ranks ORDER BY rank";
 }
 
-namespace {
-
-// Columns: rank, device, sample, ns, n, its_trace.
-std::string times_of_ranks(const Selection& selection, const Dialect& dialect,
-                           const std::optional<Operation>& operation) {
-  const std::string iterations = dialect.table(push::kIterations), minute(kMinuteOfTrace),
-                    where = chosen(selection, dialect);
-  if (!operation)
-    return sql(R"(SELECT rank, 0 AS device, {minute} AS sample, sum(wall_ns) AS ns, count() AS n,
-    argMax(trace, wall_ns) AS its_trace
-  FROM {iterations} WHERE {where} GROUP BY rank, sample)",
-               {{"minute", minute}, {"iterations", iterations}, {"where", where}});
-  // A trace without the operation says nothing about it, so its iterations do not count.
-  return sql(
-      R"(SELECT rank, device, sample, sum(trace_ns) AS ns, sum(trace_n) AS n, argMax(trace, trace_ns) AS its_trace
-  FROM (
-    SELECT trace, rank, on_device AS device, {minute} AS sample, sum(self_ns) AS trace_ns
-    FROM {operations} WHERE {where}
-      AND name = {name}{on device} GROUP BY trace, rank, device, sample) AS its_operations
-  INNER JOIN (SELECT trace, count() AS trace_n FROM {iterations} WHERE {where} GROUP BY trace) AS its_iterations
-  USING (trace) GROUP BY rank, device, sample)",
-      {{"minute", minute},
-       {"operations", dialect.table(push::kOperations)},
-       {"iterations", iterations},
-       {"where", where},
-       {"name", dialect.text(operation->name)},
-       {"on device", operation->only_on_device ? " AND on_device = 1" : ""}});
-}
-
-}  // namespace
-
 // Host and devices may have the same name; the one on the host is meant if there is one. Half of the samples are in the
 // half 0. What is usual for a rank is the mean of the medians of both halves, so that a rank that was mostly recorded
 // in one of them does not have the level of this half as its usual time. The error of what is usual is in all samples
@@ -270,8 +241,20 @@ std::string times_of_ranks(const Selection& selection, const Dialect& dialect,
 // most twice as many, evenly from all.
 std::string history_statement(const Selection& selection, const std::optional<Operation>& operation) {
   const Dialect dialect(selection.target);
-  return sql(R"(WITH times AS (
-  {times}),
+  // Of each rank. A trace without the operation says nothing about it, so its iterations do not count.
+  const std::string times =
+      operation
+          ? R"(SELECT rank, device, sample, sum(trace_ns) AS ns, sum(trace_n) AS n, argMax(trace, trace_ns) AS its_trace
+  FROM (
+    SELECT trace, rank, on_device AS device, {minute} AS sample, sum(self_ns) AS trace_ns
+    FROM {operations} WHERE {chosen}
+      AND name = {name}{on device} GROUP BY trace, rank, device, sample) AS its_operations
+  INNER JOIN (SELECT trace, iterations AS trace_n FROM {traces} WHERE {chosen} AND iterations > 0) AS its_iterations
+  USING (trace) GROUP BY rank, device, sample)"
+          : R"(SELECT rank, 0 AS device, {minute} AS sample, sum(wall_ns) AS ns, sum(iterations) AS n,
+    argMax(trace, wall_ns / iterations) AS its_trace
+  FROM {traces} WHERE {chosen} AND iterations > 0 GROUP BY rank, sample)";
+  return sql("WITH times AS (\n  " + times + R"(),
 numbered AS (
   SELECT *, max(number) OVER () AS samples
   FROM (
@@ -297,7 +280,12 @@ FROM (
     FROM ranks) AS of_ranks
   WHERE counted = 0 OR fewer = 0 OR intDiv(place * 2 * fewer, of_half) > intDiv((place - 1) * 2 * fewer, of_half)) AS kept
 GROUP BY counted, its_sample ORDER BY counted, its_sample)",
-             {{"times", times_of_ranks(selection, dialect, operation)},
+             {{"minute", kMinuteOfTrace},
+              {"operations", dialect.table(push::kOperations)},
+              {"traces", dialect.table(push::kTraces)},
+              {"chosen", chosen(selection, dialect)},
+              {"name", operation ? dialect.text(operation->name) : ""},
+              {"on device", operation && operation->only_on_device ? " AND on_device = 1" : ""},
               {"median", dialect.median()},
               {"fewest around", std::to_string(kFewestAround)}});
 }

@@ -21,22 +21,35 @@ constexpr int64_t kMostRanks = 1 << 20;
 
 constexpr int64_t kClocksDiffer = 10'000'000'000;  // by at most this many nanoseconds between hosts
 
-std::string value_of(LeftOut why) { return std::to_string(static_cast<int>(why)); }
+// Adds the texts of a column of `waits` to the answer, by their hash: as text_of_COLUMN.
+std::string with_text(std::string_view column, const Selection& selection, const Dialect& dialect) {
+  return sql(R"(
+LEFT JOIN (
+  SELECT cityHash64({column}) AS hash_of_{column}, CAST({column} AS String) AS text_of_{column}
+  FROM {waits} WHERE {job and times} GROUP BY {column}) AS of_{column} ON the_{column} = hash_of_{column})",
+             {{"column", column},
+              {"waits", dialect.table(push::kWaits)},
+              {"job and times", job_and_times(selection, dialect)}});
+}
 
-// The first part of a statement: `placed` are the waits of each rank, and `judged` those calls that ranks of a process
-// group made together, with what all of them waited, and whether that counts.
+// The statement of a question about `judged`: the calls that ranks of a process group made together, with what each of
+// them waited, and whether that counts.
 //
 // A job may run several times with the same numbers of iterations, and the times of different runs must not be
 // compared. All ranks of a run are in an iteration at the same time, because they wait for each other. So what began
 // when all before had ended for more than kClocksDiffer is another instance of the iteration. Waits that begin in the
-// same `bucket` of this length are never of different ones, so only buckets are put in order. Texts are hashed: a
-// server compares numbers faster.
-std::string judged_waits(const Selection& selection, const Dialect& dialect, uint64_t ranks, int64_t every) {
-  return sql(R"(WITH recorded AS (
-  SELECT {job} AS its_job, cityHash64(job, run) AS its_run, iteration AS step, intDiv(begin_ns, {clocks differ}) AS bucket,
-    process_group AS its_group, cityHash64(process_group, calls, first_sequence) AS its_calls, calls AS call_count,
-    rank AS its_rank, members, begin_ns AS began, wall_ns AS wall, least(ns, 8796093022207) AS wait, trace AS its_trace,
-    name AS its_name, host AS its_host
+// same `bucket` of this length are never of different ones, so only buckets are put in order.
+//
+// A server reads a table as often as a statement uses it, so the waits of a call are a list, and each is a number with
+// its rank. Texts are hashed, because numbers are faster: with_text() adds them at the end.
+std::string statement_of(const Selection& selection, uint64_t ranks, int64_t every, std::string_view question) {
+  const Dialect dialect(selection.target);
+  constexpr std::string_view kJudged = R"(WITH recorded AS (
+  SELECT cityHash64(job) AS its_job, cityHash64(its_job, cityHash64(run)) AS its_run, iteration AS step,
+    intDiv(begin_ns, {clocks differ}) AS bucket, cityHash64(process_group) AS its_group,
+    cityHash64(its_group, calls, first_sequence) AS its_calls, calls, members, rank AS its_rank, begin_ns AS began,
+    wall_ns AS wall, least(ns, 8796093022207) AS wait, wait * {most ranks} + rank AS wait_and_rank, trace AS its_trace,
+    cityHash64(name) AS its_name, cityHash64(host) AS its_host
   FROM {waits} WHERE {chosen}
     AND numbered > 0 AND rank >= 0 AND rank < {most ranks}),
 instances AS (
@@ -48,81 +61,89 @@ instances AS (
       FROM recorded GROUP BY its_run, step, bucket) AS buckets
     WINDOW before AS (PARTITION BY its_run, step ORDER BY bucket ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
   ) AS of_buckets),
-placed AS (
-  SELECT *, cityHash64(its_run, step, instance, its_calls) AS same_calls, wait * {most ranks} + its_rank AS wait_and_rank
-  FROM recorded INNER JOIN instances USING (its_run, step, bucket)),
 judged AS (
-  SELECT *, shortest % {most ranks} AS last_rank, intDiv(shortest, {most ranks}) AS shortest_ns, {period} AS its_period,
-    CASE WHEN present < wanted THEN 1 ELSE 0 END AS is_partial,
-    CASE WHEN its_waits > present THEN {runs at once} WHEN wanted = 0 THEN {unknown members}
+  SELECT *, intDiv(shortest, {most ranks}) AS shortest_ns, ns_sum - shortest_ns * present AS others_ns,
+    {period} AS its_period, CASE WHEN present < wanted THEN 1 ELSE 0 END AS is_partial,
+    CASE WHEN length(waits) > present THEN {runs at once} WHEN wanted = 0 THEN {unknown members}
       WHEN present > wanted OR 2 * present <= wanted THEN {missing ranks} ELSE {no} END AS left_out
   FROM (
-    SELECT same_calls, min(its_job) AS job_name, min(its_group) AS group_name, min(began) AS first_began,
-      count() AS its_waits, count(DISTINCT its_rank) AS present,
+    SELECT any_value(its_run) AS of_run, any_value(step) AS of_step, any_value(instance) AS of_instance,
+      any_value(its_job) AS of_job, any_value(its_group) AS of_group, any_value(calls) AS call_count,
+      min(began) AS first_began, groupArray(wait_and_rank) AS waits, arrayUniq(groupArray(its_rank)) AS present,
       CASE WHEN max(members) = 0 THEN {ranks} ELSE max(members) END AS wanted, min(wait_and_rank) AS shortest,
       sum(wait) AS ns_sum, sum(wall) AS wall_sum, argMin(its_trace, wait_and_rank) AS last_trace,
       argMin(its_name, wait_and_rank) AS last_name, argMin(its_host, wait_and_rank) AS last_host
-    FROM placed GROUP BY same_calls) AS of_calls)
-)",
-             {{"job", selection.job ? dialect.text(*selection.job) : "CAST(job AS String)"},
-              {"clocks differ", std::to_string(kClocksDiffer)},
+    FROM recorded INNER JOIN instances USING (its_run, step, bucket)
+    GROUP BY cityHash64(its_run, step, instance, its_calls)) AS of_calls)
+)";
+  return sql(std::string(kJudged) += question,
+             {{"clocks differ", std::to_string(kClocksDiffer)},
               {"waits", dialect.table(push::kWaits)},
               {"chosen", chosen(selection, dialect)},
               {"most ranks", std::to_string(kMostRanks)},
               {"period", every == 0 ? "0" : base::format("intDiv(first_began, {}) * {}", every * 1'000'000'000, every)},
-              {"runs at once", value_of(LeftOut::RunsAtOnce)},
-              {"unknown members", value_of(LeftOut::UnknownMembers)},
-              {"missing ranks", value_of(LeftOut::MissingRanks)},
-              {"no", value_of(LeftOut::No)},
-              {"ranks", std::to_string(ranks)}});
+              {"runs at once", "3"},  // the values of LeftOut
+              {"unknown members", "2"},
+              {"missing ranks", "1"},
+              {"no", "0"},
+              {"ranks", std::to_string(ranks)},
+              {"most", ordered("group_others", "named_group")},
+              {"order", ordered("others_ns", "of_step")},
+              {"job and group", with_text("job", selection, dialect) + with_text("process_group", selection, dialect)},
+              {"name and host", with_text("name", selection, dialect) + with_text("host", selection, dialect)},
+              {"limit", std::to_string(selection.limit)},
+              {"settings", dialect.settings()}});
 }
 
 }  // namespace
 
 std::string stragglers_statement(const Selection& selection, uint64_t ranks, int64_t every) {
-  const Dialect dialect(selection.target);
-  return sql(R"({judged}SELECT min(group_job) AS the_job, why, the_rank, sum(group_steps) AS steps,
-  argMax(group_last, {most}) AS times_last, argMax(group_others, {most}) AS others_waited, max(group_mean) AS mean_wait,
-  sum(group_own) AS waited_itself, argMax(group_time, {most}) AS group_ns,
-  CAST(argMax(the_group, {most}) AS String) AS worst_group, argMax(group_iteration, {most}) AS worst_iteration,
-  argMax(group_trace, {most}) AS worst_trace, CAST(argMax(group_name, {most}) AS String) AS worst_name,
-  max(group_partial) AS partial_steps, its_period AS period, CAST(argMax(group_host, {most}) AS String) AS worst_host
+  return statement_of(
+      selection, ranks, every,
+      R"(SELECT text_of_job, why, the_rank, steps, times_last, others_waited, mean_wait, waited_itself, group_ns,
+  text_of_process_group, worst_iteration, worst_trace, text_of_name, partial_steps, period, text_of_host
 FROM (
-  SELECT its_run, left_out AS why, its_period, the_rank, named_group, min(job_name) AS group_job,
-    min(its_group) AS the_group, count(DISTINCT CASE WHEN left_out = {no} THEN 0 ELSE cityHash64(step, instance) END) AS group_steps,
-    sum(is_last) AS group_last, sum(others) AS group_others, sum(intDiv(others, greatest(present - 1, 1))) AS group_mean,
-    sum(own) AS group_own, greatest(sum(wall_sum), sum(ns_sum)) AS group_time, argMax(step, {order}) AS group_iteration,
-    argMax(last_trace, {order}) AS group_trace, argMax(last_name, {order}) AS group_name,
-    argMax(last_host, {order}) AS group_host, sum(is_last * is_partial) AS group_partial
+  SELECT min(group_job) AS the_job, why, the_rank, sum(group_steps) AS steps, argMax(group_last, {most}) AS times_last,
+    argMax(group_others, {most}) AS others_waited, max(group_mean) AS mean_wait, sum(group_own) AS waited_itself,
+    argMax(group_time, {most}) AS group_ns, argMax(named_group, {most}) AS the_process_group,
+    argMax(group_iteration, {most}) AS worst_iteration, argMax(group_trace, {most}) AS worst_trace,
+    argMax(group_name, {most}) AS the_name, max(group_partial) AS partial_steps, its_period AS period,
+    argMax(group_host, {most}) AS the_host
   FROM (
-    SELECT *, CASE WHEN left_out = {no} THEN its_rank ELSE -1 END AS the_rank,
-      CASE WHEN left_out = {no} THEN cityHash64(its_group) ELSE 0 END AS named_group,
-      CASE WHEN its_rank = last_rank THEN 1 ELSE 0 END AS is_last, wait - shortest_ns AS own,
-      CASE WHEN its_rank = last_rank THEN ns_sum - shortest_ns * present ELSE 0 END AS others
-    FROM (SELECT same_calls, its_run, step, instance, its_group, its_rank, wait FROM placed) AS waits
-    INNER JOIN (SELECT * FROM judged) AS its_calls USING (same_calls)) AS of_ranks
-  GROUP BY its_run, why, its_period, the_rank, named_group) AS of_groups
-GROUP BY its_run, why, its_period, the_rank
-ORDER BY why DESC, mean_wait DESC, the_job, the_rank, period
-LIMIT {limit})",
-             {{"judged", judged_waits(selection, dialect, ranks, every)},
-              {"most", ordered("group_others", falling("named_group"))},
-              {"order", ordered("others", falling("step"))},
-              {"no", value_of(LeftOut::No)},
-              {"limit", std::to_string(selection.limit)}});
+    SELECT of_run, why, its_period, the_rank, named_group, any_value(of_job) AS group_job,
+      count(DISTINCT left_step) AS group_steps, sum(is_last) AS group_last, sum(is_last * others_ns) AS group_others,
+      sum(is_last * mean_ns) AS group_mean, sum(intDiv(wait_and_rank, {most ranks}) - shortest_ns) AS group_own,
+      greatest(sum(wall_sum), sum(ns_sum)) AS group_time, argMax(of_step, is_last * its_order) AS group_iteration,
+      argMax(last_trace, is_last * its_order) AS group_trace, argMax(last_name, is_last * its_order) AS group_name,
+      argMax(last_host, is_last * its_order) AS group_host, sum(is_last * is_partial) AS group_partial
+    FROM (
+      SELECT *, CASE WHEN why = {no} THEN wait_and_rank % {most ranks} ELSE -1 END AS the_rank,
+        CASE WHEN wait_and_rank = shortest THEN 1 ELSE 0 END AS is_last
+      FROM (
+        SELECT of_run, left_out AS why, its_period, of_step, of_job, shortest, shortest_ns, others_ns, wall_sum, ns_sum,
+          CASE WHEN left_out = {no} THEN of_group ELSE 0 END AS named_group,
+          CASE WHEN left_out = {no} THEN 0 ELSE cityHash64(of_step, of_instance) END AS left_step,
+          intDiv(others_ns, greatest(present - 1, 1)) AS mean_ns, {order} AS its_order, last_trace, last_name, last_host,
+          is_partial, arrayJoin(waits) AS wait_and_rank
+        FROM judged) AS of_waits) AS of_ranks
+    GROUP BY of_run, why, its_period, the_rank, named_group) AS of_groups
+  GROUP BY of_run, why, its_period, the_rank) AS answer{job and group}{name and host}
+ORDER BY why DESC, mean_wait DESC, text_of_job, the_rank, period
+LIMIT {limit}{settings})");
 }
 
 std::string members_statement(const Selection& selection, uint64_t ranks) {
-  const Dialect dialect(selection.target);
-  return sql(
-      R"({judged}SELECT job_name, CAST(group_name AS String) AS named_group, max(wanted) AS members_wanted, its_rank,
-  sum(call_count) AS all_calls, sum(CASE WHEN left_out = {missing ranks} THEN call_count ELSE 0 END) AS calls_apart
-FROM (SELECT same_calls, its_rank, call_count FROM placed) AS waits
-INNER JOIN (SELECT * FROM judged WHERE left_out IN ({no}, {missing ranks})) AS its_calls USING (same_calls)
-GROUP BY job_name, named_group, its_rank ORDER BY job_name, named_group, its_rank)",
-      {{"judged", judged_waits(selection, dialect, ranks, 0)},
-       {"missing ranks", value_of(LeftOut::MissingRanks)},
-       {"no", value_of(LeftOut::No)}});
+  return statement_of(selection, ranks, 0,
+                      R"(SELECT text_of_job, text_of_process_group, members_wanted, its_rank, all_calls, calls_apart
+FROM (
+  SELECT the_job, the_process_group, max(wanted) AS members_wanted, its_rank, sum(call_count) AS all_calls,
+    sum(CASE WHEN left_out = {missing ranks} THEN call_count ELSE 0 END) AS calls_apart
+  FROM (
+    SELECT of_job AS the_job, of_group AS the_process_group, wanted, call_count, left_out,
+      arrayJoin(waits) % {most ranks} AS its_rank
+    FROM judged WHERE left_out IN ({no}, {missing ranks})) AS of_waits
+  GROUP BY the_job, the_process_group, its_rank) AS answer{job and group}
+ORDER BY text_of_job, text_of_process_group, its_rank{settings})");
 }
 
 Stragglers read_stragglers(const push::Rows& rows) {

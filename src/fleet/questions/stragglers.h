@@ -18,7 +18,7 @@ namespace kymo::fleet {
 
 // Why waits do not count: those of a process group in an iteration.
 enum class LeftOut : uint8_t {
-  No,
+  No = 0,          // the numbers are in the statement
   MissingRanks,    // at most half of the ranks of the group have them, or more than the group has
   UnknownMembers,  // the trace does not say how many ranks take part
   RunsAtOnce,      // a rank has the iteration more than once at nearly the same time

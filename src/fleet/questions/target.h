@@ -25,8 +25,6 @@ struct Target {
   push::Store& store() const;
 };
 
-inline bool is_target(std::string_view text) { return push::is_address(text) || text.starts_with("parquet:"); }
-
 // Throws kymo::InvalidArgument with the value and the forms.
 Target parse_target(std::string_view text);
 

@@ -157,13 +157,6 @@ int64_t sum(int64_t a, int64_t b) {
   return result;
 }
 
-// Not negative.
-int64_t nanoseconds(const Additions& additions, std::string_view name) {
-  const ImportedValue* const found = additions.find(name);
-  if (found == nullptr || found->type != FieldType::Int) return 0;
-  return std::max<int64_t>(static_cast<int64_t>(found->bits), 0);
-}
-
 // Ids are texts or numbers, and belong together only with the same category (and name, for a flow).
 std::string id_key(const JsonEvent& event) {
   const bool is_flow = event.phase == 's' || event.phase == 't' || event.phase == 'f';
@@ -223,7 +216,7 @@ void ChromePieceReader::range(const JsonEvent& event) {
   const bool on_device = is_device_category(event.category) || is_on_device(event);
   const uint32_t at = on_device ? queue(event) : row(event);
   uint64_t correlation = 0;
-  bool is_finished = true, has_note = false, has_values = range_values_;
+  bool is_finished = true, has_note = false;
   values_.clear();
   for (const JsonArgument& argument : event.arguments) {
     // What the track or the correlation says already.
@@ -234,11 +227,9 @@ void ChromePieceReader::range(const JsonEvent& event) {
     } else if (!on_device || !is_known(event, at, argument)) {
       values_.push_back(imported(argument));
       has_note |= argument.type == JsonArgument::Type::String;
-      has_values |= argument.key == JsonEvent::kSharing;  // its times need it
     }
   }
-  ImportedEvent imported{event.name, event.category, has_values ? &values_ : nullptr};
-  int64_t before = 0, after = 0;
+  ImportedEvent imported{event.name, event.category, range_values_ ? &values_ : nullptr};
   if (has_note) {
     if (take_range_note(values_, additions_)) {
       if (const std::string_view own = additions_.text(convert::kOwnName); !own.empty()) {
@@ -255,8 +246,6 @@ void ChromePieceReader::range(const JsonEvent& event) {
         imported.category = {};
       }
       if (const ImportedValue* const own = additions_.find(convert::kOwnCorrelation)) correlation = own->bits;
-      before = nanoseconds(additions_, convert::kTimeBefore);
-      after = nanoseconds(additions_, convert::kTimeAfter);
     } else if (on_device) {
       const auto note = take_note(values_, additions_);
       if (note && note->kind == PointKind::AsyncBegin) return annotation(event, at, note->id, is_finished);
@@ -266,8 +255,8 @@ void ChromePieceReader::range(const JsonEvent& event) {
   if (!to_->launching_row && (is_launch_category(event.category) || (correlation != 0 && !on_device)))
     to_->launching_row = at;
   to_->counts.bad_durations += event.has_bad_duration;
-  const int64_t start = sum(*event.time_ns, -before);
-  const int64_t end = sum(sum(*event.time_ns, event.duration_ns.value_or(0)), after);
+  const int64_t start = *event.time_ns;
+  const int64_t end = sum(start, event.duration_ns.value_or(0));
   if (!is_finished && !event.duration_ns) return blocks_[at].open_range(tables_, start, imported, correlation);
   blocks_[at].range(tables_, start, end, imported, correlation);
   if (!is_finished) add_open(Open::Kind::UnfinishedRange, at, {});

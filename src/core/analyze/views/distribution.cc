@@ -15,7 +15,6 @@
 #include "analyze/decode_ahead.h"
 #include "analyze/durations.h"
 #include "analyze/operation_name.h"
-#include "analyze/shared_time.h"
 #include "base/clock_map.h"
 #include "base/quantile.h"
 #include "base/wildcard.h"
@@ -224,7 +223,6 @@ class Search {
     Process* process = nullptr;  // null: the trace does not describe the track
     RangePlace place = RangePlace::Thread;
     trace::ClockMap clock;
-    analyze::SharedTime shared;          // of a device
     std::vector<trace::OpenRange> open;  // after the last chunk
   };
   struct Begin {
@@ -289,7 +287,7 @@ Distributions Search::run(size_t max_buckets) {
   return result;
 }
 
-// Values are read only if the name or the time of an event depends on them.
+// Values are read only if the name of an event depends on them.
 void Search::decode(const trace::EventChunk& chunk, trace::EventBatch& into) const {
   unsigned parts = trace::kRangeTimes | trace::kRangeClasses | trace::kOpenStacks;
   if (chunk.point_count != 0) parts |= trace::kPoints;
@@ -298,11 +296,8 @@ void Search::decode(const trace::EventChunk& chunk, trace::EventBatch& into) con
   if (process == processes_.end()) return;
   const NameFilter& filter = process->second.filter;
   const auto is_by_text = [&](uint32_t class_id) { return filter.of(class_id) == Match::ByText; };
-  const trace::WriterInfo& writer = process->second.writer;
-  const auto track = writer.tracks.find(chunk.track);
-  const bool shares = track != writer.tracks.end() && analyze::may_share_times(writer, track->second);
   unsigned values = 0;
-  if (shares || std::ranges::any_of(into.ranges.class_id, is_by_text)) values |= trace::kRangeValues;
+  if (std::ranges::any_of(into.ranges.class_id, is_by_text)) values |= trace::kRangeValues;
   for (size_t i = 0; i < into.points.size(); ++i)
     if (into.points.kind[i] == trace::PointKind::AsyncBegin && is_by_text(into.points.class_id[i]))
       values |= trace::kPointValues;
@@ -347,12 +342,7 @@ void Search::add_ranges(Track& track, const trace::Ranges& ranges) {
     const uint32_t class_id = ranges.class_id[i];
     const trace::EventClass* const known = track.process->filter.event_class(class_id);
     const auto* const row = has_values ? &cursor.next(known) : nullptr;
-    uint64_t ticks = ranges.duration[i];
-    if (row != nullptr && track.place == RangePlace::Device) {
-      const uint64_t end = ranges.end[i];
-      ticks = track.shared.share_of(end - ticks, end, analyze::operations_in_this_time(known, *row)).ticks();
-    }
-    if (matches(*track.process, class_id, row)) sums.add(track.clock.duration_ns(ticks));
+    if (matches(*track.process, class_id, row)) sums.add(track.clock.duration_ns(ranges.duration[i]));
   }
 }
 

@@ -9,9 +9,9 @@
 #include <system_error>
 #include <thread>
 
-#include "analyze/shared_time.h"
 #include "base/iteration_name.h"
 #include "kymo/error.h"
+#include "trace/values.h"
 
 namespace kymo::python {
 namespace {
@@ -81,26 +81,6 @@ void number_names(const trace::Reader& reader, const trace::WriterInfo& writer, 
     names[i] = class_id == trace::kInlineName
                    ? catalogue.names().add(base::without_iteration_number(trace::full_name(nullptr, row)))
                    : catalogue.name_of(place, class_id);
-  }
-}
-
-// Operations that share the time of a submission get their share of it. If they are in two chunks, the shares in the
-// second one begin at the start of the submission again.
-void divide_shared_times(const trace::Reader& reader, const EventChunk& chunk, EventBatch& batch) {
-  const trace::WriterInfo& writer = reader.writers().at(chunk.writer);
-  const auto track = writer.tracks.find(chunk.track);
-  if (track == writer.tracks.end() || !analyze::may_share_times(writer, track->second)) return;
-  EventBatch whole;
-  reader.read(chunk, whole, trace::kRangeClasses | trace::kRangeValues);
-  trace::ValueCursor cursor(whole.ranges.values);
-  analyze::SharedTime shared;
-  trace::Ranges& ranges = batch.ranges;
-  for (size_t i = 0; i < std::min(ranges.end.size(), whole.ranges.class_id.size()); ++i) {
-    const trace::EventClass* const found = writer.find_class(whole.ranges.class_id[i]);
-    const uint32_t operations = analyze::operations_in_this_time(found, cursor.next(found));
-    const analyze::TickSpan span = shared.share_of(ranges.end[i] - ranges.duration[i], ranges.end[i], operations);
-    ranges.end[i] = span.end;
-    ranges.duration[i] = span.ticks();
   }
 }
 
@@ -194,7 +174,6 @@ RangeColumns read_ranges(const trace::Reader& reader, const Catalogue& catalogue
     }
     if ((columns & kTimes) != 0) {
       check_size(batch.ranges.end.size());
-      divide_shared_times(reader, chunk, batch);
       thread_local std::vector<uint64_t> ticks;
       to_starts(*place.clock, batch.ranges, ticks, result.start_ns.data() + at);
       to_durations(*place.clock, batch.ranges, result.duration_ns.data() + at);
@@ -239,7 +218,6 @@ NamedDurations read_durations(const trace::Reader& reader, const Catalogue& cata
       names.resize(ranges.class_id.size());
       number_names(reader, reader.writers().at(chunk.writer), catalogue, *place, chunk, batch, kParts, names.data());
     }
-    divide_shared_times(reader, chunk, batch);
     // Keeps the ranges that have the name, at the front. A class either has the name or not: a table of bytes is faster
     // than the names themselves.
     size_t count = 0;

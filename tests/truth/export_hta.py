@@ -62,15 +62,12 @@ def make_queue(case, trace, truth, device, number):
         begin = time
         for _ in range(case.random.randrange(1, 4)):
             category, names, kind = case.random.choice(WORK)
-            sharing = case.random.choice([1, 1, 1, 2, 3, 7])
-            length = case.random.randrange(sharing, 9_000)
+            length = case.random.randrange(1, 9_000)
             truth.calls += 1
             call_category, call, launch = case.random.choice(CALLS)
             thread.call(call, time - 5_000, time - 4_000, truth.calls, cat=call_category)
-            args = {"operations_in_this_time": sharing} if sharing > 1 else {}
-            for part in range(sharing):
-                queue.work(case.random.choice(names), time, time + length, truth.calls, cat=category, **args)
-                truth.launches.append((launch, 5_000 + length * part // sharing))
+            queue.work(case.random.choice(names), time, time + length, truth.calls, cat=category)
+            truth.launches.append((launch, 5_000))
             truth.busy[kind] = truth.busy.get(kind, 0) + length
             idle += time - last_end if last_end is not None else 0
             last_end = time = time + length

@@ -241,41 +241,7 @@ def check_flame(case, path, truth):
     compare(case, "flame", sums, truth.rows(without_number))
 
 
-def check_shared(case):
-    """Operations that share the time of a submission ran one after the other: together they take it once."""
-    trace, now, truth = Trace(), 0, {}
-    stream = trace.stream(0, 7)
-    for _ in range(case.random.randrange(1, 300)):
-        count, share = case.random.randrange(1, 6), case.random.randrange(100, 10_000)
-        for i in range(count):
-            name = f"kernel {'abcde'[i]}"
-            stream.work(name, now, now + count * share, **({"operations_in_this_time": count} if count > 1 else {}))
-            truth.setdefault((name, True), []).append(share)
-        now += count * share + case.random.randrange(0, 3_000)
-    path = trace.write(case.folder / "shared.json")
-    rows = {key: (len(one), sum(one), sum(one), statistics.median(one)) for key, one in truth.items()}
-    compare(case, "shared, stats", of_stats(case.json("stats", path)["rows"]), rows)
-    busy = sum(row[1] for row in rows.values())
-    for by in ("thread", "category"):
-        (row,) = case.json("stats", path, "--by", by)["rows"]
-        case.equal(f"shared, stats by {by}", (row["total_ns"], row["self_ns"]), (busy, busy))
-    report = case.json("report", path)["devices"][0]["longest"]
-    compare(case, "shared, report", {(row["name"], True): (row["count"], row["total_ns"], None, None) for row in report},
-            rows)
-    flame = {}
-    for frame in case.json("flame", path)["frames"]:
-        if frame["kind"] == "work":
-            flame[frame["name"], True] = (frame["count"], None, frame["self_ns"], None)
-    compare(case, "shared, flame", flame, rows)
-    if has_duckdb(path):
-        found = query(case, path, "SELECT name, count(*) AS count, sum(duration_ns) AS total, sum(self_ns) AS self,"
-                                  " median(end_ns - start_ns) AS median FROM ranges GROUP BY ALL")
-        compare(case, "shared, query",
-                {(r["name"], True): (r["count"], r["total"], r["self"], r["median"]) for r in found}, rows)
-
-
 def check(case):
-    check_shared(case)
     truth = Truth(case.random)
     path = case.folder / "run.kymo"
     case.run("import", truth.trace.write(case.folder / "run.json"), "-o", path)

@@ -32,11 +32,15 @@
 
 #include "analyze/decode_ahead.h"
 #include "analyze/innermost.h"
-#include "analyze/shared_time.h"
 #include "trace/clock.h"
 #include "trace/model.h"
 
 namespace kymo::analyze {
+
+struct TickSpan {
+  uint64_t begin = 0, end = 0;
+  uint64_t ticks() const { return end - begin; }
+};
 
 struct TimedRange {
   uint64_t begin = 0, end = 0;  // ticks
@@ -273,26 +277,17 @@ void self_times(std::vector<trace::EventChunk> chunks, const std::vector<TimedRa
   innermost.finish(part);
 }
 
-// The ranges of a track for nest_by_time(), in the order of its chunks. Operations that share the time of a submission
-// have their own shares (shared_time.h), if the values were decoded and `sharing` is the process of the track.
+// The ranges of a track for nest_by_time(), in the order of its chunks.
 class AllRanges {
  public:
-  explicit AllRanges(const trace::WriterInfo* sharing) : sharing_(sharing) {}
-
   // `number_of(i)` is the number of a range, by its index.
   template <typename NumberOf>
   void add(const trace::Ranges& ranges, NumberOf&& number_of) {
-    trace::ValueCursor values(ranges.values);
     for (size_t i = 0; i < ranges.size(); ++i) {
       const uint64_t end = ranges.end[i];
-      TickSpan span{end - std::min(end, ranges.duration[i]), end};
-      bool is_nested = nests_by_depth(ranges.lane.empty() ? uint16_t{0} : ranges.lane[i], ranges.depth[i]);
-      if (sharing_ != nullptr) {
-        const trace::EventClass* const known = sharing_->find_class(ranges.class_id[i]);
-        span = shared_.share_of(span.begin, span.end, operations_in_this_time(known, values.next(known)));
-        is_nested = false;
-      }
-      ranges_.push_back({span.begin, span.end, number_of(i), ranges.depth[i], false, is_nested});
+      const bool is_nested = nests_by_depth(ranges.lane.empty() ? uint16_t{0} : ranges.lane[i], ranges.depth[i]);
+      ranges_.push_back(
+          {end - std::min(end, ranges.duration[i]), end, number_of(i), ranges.depth[i], false, is_nested});
     }
   }
   void add(const TimedRange& range) { ranges_.push_back(range); }
@@ -318,8 +313,6 @@ class AllRanges {
   std::vector<TimedRange>& ranges() { return ranges_; }
 
  private:
-  const trace::WriterInfo* sharing_;
-  SharedTime shared_;
   std::vector<TimedRange> ranges_;
 };
 

@@ -25,7 +25,7 @@ struct Found {
 };
 
 Found nest(const std::vector<TimedRange>& ranges) {
-  AllRanges all(nullptr);
+  AllRanges all;
   for (const TimedRange& range : ranges) all.add(range);
   Found found;
   nest_by_time(all, found);

@@ -88,8 +88,7 @@ struct TrackState {
   ClassSlots* async_slots = nullptr;
   std::unique_ptr<TrackSums> sums;
   Nesting<TrackSums> nesting;
-  const trace::WriterInfo* sharing = nullptr;  // its operations may share the times of submissions
-  const StateTimes* states = nullptr;          // of its thread
+  const StateTimes* states = nullptr;  // of its thread
 
   StateTimes::Times in_state(uint64_t begin, uint64_t end) const {
     return states->between(clock->to_monotonic_ns(begin), clock->to_monotonic_ns(end));
@@ -165,7 +164,7 @@ void Computation::finish_tracks() {
       return unfinished_ticks(clock, start, last, alive_ns);
     };
     track.nesting.finish(ticks_of, *track.sums);
-    if (track.nesting.overlaps() || track.sharing != nullptr) nest_overlapping(key, track);
+    if (track.nesting.overlaps()) nest_overlapping(key, track);
     if (track.states != nullptr)
       for (const TimedRange& range : track.nesting.unfinished())
         groups_.unfinished(track.slots->of(range.number)).add(track.in_state(range.begin, range.end));
@@ -177,25 +176,16 @@ void Computation::finish_tracks() {
 void Computation::nest_overlapping(const std::pair<trace::WriterId, uint32_t>& key, TrackState& track) {
   TrackSums& sums = *track.sums;
   sums.forget();
-  const unsigned parts = track.sharing != nullptr ? trace::kRangeValues : 0u;
-  const auto decode = [this, parts](const auto& chunk, auto& into) { decode_ranges(chunk, into, parts); };
+  const auto decode = [this](const auto& chunk, auto& into) { decode_ranges(chunk, into, 0); };
   const auto numbers_of = [&](const trace::EventBatch& batch) {
     const std::span<const uint32_t> numbers = track.slots->numbers(batch.ranges);
     sums.prepare(numbers);
     return numbers;
   };
-  if (track.sharing == nullptr) {
-    self_times(
-        chunks_of(reader_, key), track.nesting.unfinished(), decode, numbers_of,
-        [&](const TimedRange& range) { sums.visit(sums.outside(), range, 0); },
-        [&](const TimedRange& range, uint64_t ticks) { sums.take(range, ticks); });
-    return;
-  }
-  AllRanges ranges(track.sharing);
-  ranges.read(chunks_of(reader_, key), decode, numbers_of);
-  for (const TimedRange& range : ranges.ranges()) track.slots->of(range.number).add(range.ticks());
-  for (const TimedRange& range : track.nesting.unfinished()) ranges.add(range);
-  nest_by_time(ranges, sums);
+  self_times(
+      chunks_of(reader_, key), track.nesting.unfinished(), decode, numbers_of,
+      [&](const TimedRange& range) { sums.visit(sums.outside(), range, 0); },
+      [&](const TimedRange& range, uint64_t ticks) { sums.take(range, ticks); });
 }
 
 void Computation::decode(const trace::EventChunk& chunk, trace::EventBatch& into) const {
@@ -224,22 +214,15 @@ void Computation::add(const trace::EventChunk& chunk, const trace::EventBatch& b
     track->sums->prepare(number);
     return number;
   };
-  if (track->sharing == nullptr) {
-    const std::span<const uint32_t> numbers = track->slots->numbers(batch.ranges);
-    track->sums->prepare(numbers);
-    track->nesting.add(batch, numbers, chunk.last, number_of, *track->sums);
-    // The second pass does not count again.
-    if (track->nesting.overlaps())
-      for (size_t i = 0; i < numbers.size(); ++i) track->slots->of(numbers[i]).add(batch.ranges.duration[i]);
-    for (size_t i = 0; track->states != nullptr && i < numbers.size(); ++i) {
-      const uint64_t end = batch.ranges.end[i];
-      track->slots->of(numbers[i]).add(track->in_state(end - std::min(end, batch.ranges.duration[i]), end));
-    }
-  } else {  // the second pass counts
-    trace::EventBatch stacks;
-    stacks.opening = batch.opening;
-    stacks.closing = batch.closing;
-    track->nesting.add(stacks, {}, chunk.last, number_of, *track->sums);
+  const std::span<const uint32_t> numbers = track->slots->numbers(batch.ranges);
+  track->sums->prepare(numbers);
+  track->nesting.add(batch, numbers, chunk.last, number_of, *track->sums);
+  // The second pass does not count again.
+  if (track->nesting.overlaps())
+    for (size_t i = 0; i < numbers.size(); ++i) track->slots->of(numbers[i]).add(batch.ranges.duration[i]);
+  for (size_t i = 0; track->states != nullptr && i < numbers.size(); ++i) {
+    const uint64_t end = batch.ranges.end[i];
+    track->slots->of(numbers[i]).add(track->in_state(end - std::min(end, batch.ranges.duration[i]), end));
   }
   if (batch.points.size() != 0) {
     points_.add({track->writer, *track->clock, *track->async_slots}, batch.points);
@@ -263,7 +246,6 @@ TrackState* Computation::find_track(const trace::EventChunk& chunk) {
   state.slots = &slots_of(writer->second, track->second, false);
   state.sums = std::make_unique<TrackSums>(*state.slots);
   state.async_slots = &slots_of(writer->second, track->second, true);
-  if (may_share_times(writer->second, track->second)) state.sharing = &writer->second;
   const auto states = states_.find(thread_key(writer->second, track->second));
   const bool is_thread = track->second.kind == trace::TrackKind::Thread && clock.usable();
   if (is_thread && states != states_.end()) state.states = &states->second;

@@ -374,39 +374,6 @@ TEST_F(StatsTest, DeviceWorkIsSeparateFromHostWork) {
   EXPECT_EQ(by_thread.ranges[1].device, "GPU-a");
 }
 
-TEST_F(StatsTest, OperationsOfOneSubmissionShareItsTime) {
-  TestRecorder recorder = make();
-  trace::Track queue;
-  queue.id = 3;
-  queue.kind = trace::TrackKind::DeviceQueue;
-  queue.clock = TestRecorder::kClock;
-  queue.name = "compute";
-  recorder.add_track(queue);
-  enum : uint32_t { kDraw = 20, kBlur };
-  for (const uint32_t one : {kDraw, kBlur})
-    recorder.add_class(one, one == kDraw ? "draw" : "blur", "kernel", {{"operations_in_this_time", FieldType::UInt}});
-  for (int i = 0; i < 4; ++i) {
-    recorder.begin(3, 100, i == 0 ? kBlur : kDraw, {int64_t{4}});
-    recorder.end(3, 500);
-    recorder.cut(3);
-  }
-  recorder.close();
-  const Statistics by_name = compute();
-  EXPECT_EQ(row(by_name, "draw").count, 3u);
-  EXPECT_EQ(row(by_name, "draw").total_ns, 300u);
-  EXPECT_EQ(row(by_name, "draw").self_ns, 300u);
-  EXPECT_EQ(row(by_name, "draw").max_ns, 100u);
-  EXPECT_EQ(row(by_name, "blur").total_ns, 100u);
-  for (const GroupBy by : {GroupBy::Thread, GroupBy::Category}) {
-    StatsOptions options;
-    options.group_by = by;
-    const Statistics statistics = compute(options);
-    ASSERT_EQ(statistics.ranges.size(), 1u);
-    EXPECT_EQ(statistics.ranges[0].total_ns, 400u);
-    EXPECT_EQ(statistics.ranges[0].self_ns, 400u);
-  }
-}
-
 TEST_F(StatsTest, IterationsAreOneRowAlsoIfEachHasAName) {
   TestRecorder recorder = make();
   for (uint32_t i = 0; i < 5; ++i) {

@@ -158,7 +158,6 @@ std::string JsonArgs::key_for(const ClassInfo& info, size_t field) const {
   // The name of the file says only that it is a launch.
   if (name.empty()) return kineto::device_call(event_class.name, event_class.category).name.empty() ? "" : "kernel";
   if (event_class.category == "memory" && name == "bytes") return "Bytes";
-  if (name == "operations_in_this_time") return "operations_measured_together";  // each has its own share of the time
   return name == "GB_per_s" ? "memory bandwidth (GB/s)" : name;
 }
 

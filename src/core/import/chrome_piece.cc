@@ -216,7 +216,7 @@ void ChromePieceReader::range(const JsonEvent& event) {
   const bool on_device = is_device_category(event.category) || is_on_device(event);
   const uint32_t at = on_device ? queue(event) : row(event);
   uint64_t correlation = 0;
-  bool is_finished = true, has_text = false, has_values = range_values_;
+  bool is_finished = true, has_text = false;
   values_.clear();
   for (const JsonArgument& argument : event.arguments) {
     // What the track or the correlation says already.
@@ -227,10 +227,9 @@ void ChromePieceReader::range(const JsonEvent& event) {
     } else if (!on_device || !is_known(event, at, argument)) {
       values_.push_back(imported(argument));
       has_text |= argument.type == JsonArgument::Type::String;
-      has_values |= argument.key == JsonEvent::kSharing;  // its times need it
     }
   }
-  ImportedEvent imported{event.name, event.category, has_values ? &values_ : nullptr};
+  ImportedEvent imported{event.name, event.category, range_values_ ? &values_ : nullptr};
   if (has_text) imported.colour = take_colour(values_);
   if (!to_->launching_row && (is_launch_category(event.category) || (correlation != 0 && !on_device)))
     to_->launching_row = at;

@@ -530,8 +530,6 @@ class JsonEvents::Parser : private JsonTokens {
         return name == "finished";
       case 11:
         return name == "correlation";
-      case JsonEvent::kSharing.size():
-        return name == JsonEvent::kSharing;
       default:
         return false;
     }

@@ -43,9 +43,6 @@ struct JsonArgument {
 };
 
 struct JsonEvent {
-  // The argument of an operation that shares its time with others: analyze/shared_time.h.
-  static constexpr std::string_view kSharing = "operations_in_this_time";
-
   char phase = 0;  // 0: there is none
   std::string_view name, category;
   JsonId pid, tid;
@@ -109,8 +106,7 @@ class JsonEvents {
   bool parse(char* text, size_t size, const std::function<void(const JsonEvent&)>& visit);
   bool parse(std::string& text, const std::function<void(const JsonEvent&)>& visit);
 
-  // From now on, ranges ("X") have only the arguments that say where they ran, what they belong to, and how many share
-  // their time.
+  // From now on, ranges ("X") have only the arguments that say where they ran and what they belong to.
   void skip_range_values();
 
   // One JSON value, for the members of a file. It has views into `text`.

@@ -142,7 +142,7 @@ void record_everything(const std::string& path) {
   one.add_class(13, "gemm", "compute");
   one.add_class(14, "mark {} of {phase}", "",
                 {{"", FieldType::String}, {"phase", FieldType::String}, {"", FieldType::Int}});
-  one.add_class(15, "scale", "kernel", {{"operations_in_this_time", FieldType::Int}});
+  one.add_class(15, "scale", "kernel", {{"operations_in_submission", FieldType::Int}});
   one.add_class(16, "frame", "device range");
   one.add_class(17, "copy buffer", "copy");
   one.add_class(18, "{}", "", {{"", FieldType::String}});
@@ -189,9 +189,9 @@ void record_everything(const std::string& path) {
   one.complete(3, 400, 500, 13, 0, 0, 42);
   one.complete(3, 600, 640, 16, 0, 0, 43);  // a label, with the correlation of its submission
   one.complete(3, 600, 610, 17, 1, 0, 43);
-  one.complete(3, 605, 620, 13, 0, 1, 43);                          // overlaps it
-  for (int i = 0; i < 3; ++i) one.begin(3, 700, 15, {int64_t{3}});  // they share the time of their submission
-  for (int i = 0; i < 3; ++i) one.end(3, 800);
+  one.complete(3, 605, 620, 13, 0, 1, 43);  // overlaps it
+  one.begin(3, 700, 15, {int64_t{3}});
+  one.end(3, 800);
   one.point(3, 900, PointKind::AsyncBegin, 16, 1);
   one.point(3, 905, PointKind::AsyncBegin, 16, 2);
   one.point(3, 950, PointKind::AsyncEnd, 16, 1);

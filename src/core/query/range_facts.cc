@@ -23,20 +23,16 @@ RangeIds::RangeIds(const LoadedTrace& trace) : file_(trace.number * kFile) {
   }
 }
 
-// The ranges of one track, the last one first. If some overlap, or share the time of a submission, they are read again
-// and sorted: analyze/nesting.h.
+// The ranges of one track, the last one first. If some overlap, they are read again and sorted: analyze/nesting.h.
 class Nesting::TrackPass {
  public:
   TrackPass(Nesting& nesting, const analyze::TrackOfTrace& track, const TrackInfo& info)
-      : nesting_(nesting),
-        track_(track),
-        info_(info),
-        sharing_(analyze::may_share_times(*track.writer, *track.track) ? track.writer : nullptr) {}
+      : nesting_(nesting), track_(track), info_(info) {}
 
   void read(const std::vector<size_t>& chunks) {
-    bool overlaps = sharing_ != nullptr;
+    bool overlaps = false;
     for (size_t i = chunks.size(); i-- > 0 && !overlaps;) {
-      if (!read(chunks[i], 0)) continue;
+      if (!read(chunks[i])) continue;
       const trace::Ranges& ranges = batch_.ranges;
       for (size_t k = 0; k < ranges.size() && !overlaps; ++k)
         overlaps = !analyze::nests_by_depth(ranges.lane.empty() ? uint16_t{0} : ranges.lane[k], ranges.depth[k]);
@@ -54,7 +50,6 @@ class Nesting::TrackPass {
   }
 
   const std::unordered_map<uint64_t, Open>& open() const { return open_; }
-  const std::unordered_map<uint64_t, analyze::TickSpan>& shares() const { return shares_; }
 
   // For analyze::nest_by_time(): an owner is an id.
   using Owner = uint64_t;
@@ -65,7 +60,6 @@ class Nesting::TrackPass {
       note_open(id, track_.ns(range.begin), track_.ns(range.end));
     else
       nesting_.ranges_[nesting_.ids_.index(id)] = {around, 0};
-    if (sharing_ != nullptr && !range.unfinished) shares_[id] = {range.begin, range.end};
     return id;
   }
   void take(Owner id, const analyze::TimedRange&, analyze::TickSpan part) {
@@ -79,18 +73,18 @@ class Nesting::TrackPass {
   };
 
   // False: the chunk is damaged, which is reported when the rows are read.
-  bool read(size_t number, unsigned parts) {
+  bool read(size_t number) {
     const trace::EventChunk& chunk = nesting_.trace_.reader.event_chunks()[number];
-    return trace::read_if_whole(nesting_.trace_.reader, chunk, batch_, analyze::RangesBackwards::kParts | parts) &&
+    return trace::read_if_whole(nesting_.trace_.reader, chunk, batch_, analyze::RangesBackwards::kParts) &&
            batch_.ranges.size() <= chunk.range_count;
   }
 
   void nest_by_time(const std::vector<size_t>& chunks) {
     open_.clear();
-    analyze::AllRanges all(sharing_);
+    analyze::AllRanges all;
     std::vector<trace::OpenRange> open;
     for (const size_t number : chunks) {
-      if (!read(number, sharing_ != nullptr ? trace::kRangeValues : 0u)) continue;
+      if (!read(number)) continue;
       const uint64_t first = nesting_.ids_.of_chunk(number);
       all.add(batch_.ranges, [&](size_t i) { return number_of(first + i); });
       if (analyze::RangesBackwards::says_what_is_open(batch_)) open = batch_.closing;
@@ -143,14 +137,12 @@ class Nesting::TrackPass {
   Nesting& nesting_;
   const analyze::TrackOfTrace& track_;
   const TrackInfo& info_;
-  const trace::WriterInfo* const sharing_;
   trace::EventBatch batch_;
   analyze::RangesBackwards ranges_;
   analyze::Innermost<uint64_t> innermost_;
   std::vector<Around> around_;  // by depth
   std::unordered_map<uint64_t, Open> open_;
   uint64_t innermost_open_ = kNone;
-  std::unordered_map<uint64_t, analyze::TickSpan> shares_;
   std::vector<uint64_t> numbered_;  // the id of each range, by its number for nest_by_time()
   const std::function<void(const analyze::TrackRange&)> visit_ = [this](const auto& range) { visit(range); };
   const std::function<void(uint64_t, int64_t, int64_t)> take_ = [this](uint64_t id, int64_t begin, int64_t end) {
@@ -185,7 +177,6 @@ Nesting::Nesting(const LoadedTrace& trace) : trace_(trace), ids_(trace), ranges_
       pass.read(tracks[i].second->chunks);
       const std::lock_guard lock(mutex);
       open_.insert(pass.open().begin(), pass.open().end());
-      shares_.insert(pass.shares().begin(), pass.shares().end());
     }
   };
   std::vector<std::thread> helpers;
@@ -202,15 +193,6 @@ uint64_t Nesting::open_self_ns(const TrackInfo& track, size_t depth, uint64_t du
   const uint64_t inside = open.length_ns - std::min(open.self_ns, open.length_ns);
   const uint64_t self_ns = open.is_innermost ? duration_ns - std::min(inside, duration_ns) : open.self_ns;
   return std::min(self_ns, duration_ns);
-}
-
-void Nesting::divide_shared(uint64_t first, trace::Ranges& ranges) const {
-  for (size_t i = 0; i < std::min(ranges.end.size(), ranges.duration.size()); ++i) {
-    const auto found = shares_.find(first + i);
-    if (found == shares_.end()) continue;
-    ranges.end[i] = found->second.end;
-    ranges.duration[i] = found->second.ticks();
-  }
 }
 
 IterationOfRange::IterationOfRange(const LoadedTrace& trace) : walk_(trace.reader) {

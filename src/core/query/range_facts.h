@@ -10,7 +10,6 @@
 
 #include "analyze/report/device_work.h"
 #include "analyze/report/iterations.h"
-#include "analyze/shared_time.h"
 #include "analyze/thread_states.h"
 #include "query/loaded_traces.h"
 
@@ -53,9 +52,6 @@ class Nesting {
     return depth == 0 ? kNone : ids_.of_open(track, depth - 1);
   }
   uint64_t open_self_ns(const TrackInfo& track, size_t depth, uint64_t duration_ns) const;
-  // Gives operations that share the time of a submission their own shares. The ranges are those of a chunk, from this
-  // id on.
-  void divide_shared(uint64_t first, trace::Ranges& ranges) const;
 
  private:
   struct Fact {
@@ -70,8 +66,7 @@ class Nesting {
   const LoadedTrace& trace_;
   RangeIds ids_;
   std::vector<Fact> ranges_;
-  std::unordered_map<uint64_t, Open> open_;                 // by id
-  std::unordered_map<uint64_t, analyze::TickSpan> shares_;  // by id
+  std::unordered_map<uint64_t, Open> open_;  // by id
 };
 
 // The iterations of `kymo report`. A range is in the one in which it begins, device work in that of its launch.

@@ -349,8 +349,6 @@ class RangeCursor : public Cursor {
       scan_.traces_.add_problem(*at->trace, chunk, error.what());
       return true;
     }
-    if ((parts & trace::kRangeTimes) != 0 && analyze::may_share_times(*track_->place->writer, *track_->place->track))
-      trace_->nesting().divide_shared(trace_->ids().of_chunk(chunk_), batch_.ranges);
     if (scan_.wants_texts_ || has_inline_names_)
       texts_.load(*track_->place->writer, batch_.ranges.values, batch_.ranges.class_id);
     count_ = chunk.range_count;

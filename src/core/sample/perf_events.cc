@@ -131,7 +131,7 @@ std::vector<pid_t> threads_of(pid_t pid) {
 size_t most_threads_with_waits() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-  constexpr long kEvents = 3;  // the clock, the waits, the page faults
+  constexpr long kEvents = 2;  // the clock, the waits
   return limit.rlim_cur / static_cast<rlim_t>(kEvents * std::max(sysconf(_SC_NPROCESSORS_CONF), 1L)) / 2;
 }
 

@@ -19,17 +19,10 @@ std::unique_ptr<Driver> load_opencl() {
 #endif
 
 #if !KYMO_HAVE_VULKAN
-namespace {
-
-[[noreturn]] void say_vulkan_is_absent() {
+std::unique_ptr<Driver> load_vulkan() {
   throw NotAvailable(
       "vulkan: this Kymo was built without Vulkan: install its headers (Debian: libvulkan-dev) and build Kymo again");
 }
-
-}  // namespace
-
-std::unique_ptr<Driver> load_vulkan() { say_vulkan_is_absent(); }
-std::vector<SpirvModule> compile_to_spirv(std::string_view, std::string_view) { say_vulkan_is_absent(); }
 #endif
 
 }  // namespace kymo::device

@@ -73,7 +73,7 @@ enum class ParameterKind : uint8_t {
   Buffer = 1,   // takes a tensor: an address
   Value = 2,    // takes a scalar, or a list of scalars that fills it
   Local = 3,    // group memory sized by the caller (OpenCL's __local pointer)
-  Unknown = 4,  // a structure, or a type that reflection does not report: bytes of exactly this size
+  Unknown = 4,  // a structure, or a type that reflection does not report: bytes of this size; 0: the driver knows it
   Word = 5,     // 8 bytes that may be an address or an integer: takes a tensor or a number, passed like a Value
   Inline = 6,   // a structure {u64 address; value}: the value, or its address. Takes what a Value takes, or a tensor
 };
@@ -174,7 +174,8 @@ using Ticket = uint64_t;
 
 struct Timing {
   uint64_t start = 0, end = 0;  // ticks of the device's clock
-  uint32_t shared = 1;          // number of operations that share this time; they ran one after the other
+  // More than 1: it is an equal part of the time of a submission with that number of operations.
+  uint32_t operations = 1;
 };
 
 enum class Redeemed : uint8_t { Pending, Done, Lost };  // Lost: the device failed, or has no timestamps
@@ -278,14 +279,5 @@ class Driver {
 std::unique_ptr<Driver> load_opencl();
 std::unique_ptr<Driver> load_vulkan();
 std::unique_ptr<Driver> load_cuda();
-
-// Compiles GLSL to SPIR-V with the compiler of the Vulkan backend (vulkan/glsl.h). Needs no device.
-struct SpirvModule {
-  std::string kernel;  // the name in its `#pragma kernel` line; its entry point is main
-  std::vector<uint32_t> words;
-};
-
-// One module for each kernel of the text. Throws CompileError, and NotAvailable if there is no compiler.
-std::vector<SpirvModule> compile_to_spirv(std::string_view glsl, std::string_view file);
 
 }  // namespace kymo::device

@@ -19,7 +19,7 @@ namespace kymo::device {
 namespace {
 
 constexpr uint64_t kMagic = 0x45444f434f4d594bull;  // "KYMOCODE"
-constexpr uint32_t kVersion = 6;
+constexpr uint32_t kVersion = 7;
 constexpr uint64_t kLongestFile = uint64_t{1} << 30;
 
 }  // namespace

@@ -309,12 +309,26 @@ class Arguments {
     if (given.kind() == KernelArgument::Kind::Tensor)
       throw InvalidArgument(
           base::format("{} is a number ({}), and was given a tensor", which(position), type_text(parameter)));
+    if (parameter.kind == ParameterKind::Unknown && parameter.bytes == 0) return put_bytes(position, given);
     const size_t bytes = is_number(given) && parameter.type ? size_of(*parameter.type) : parameter.bytes;
     std::byte* to = room(bytes);
     std::memset(to, 0, bytes);
     fill_value(position, given, to);
     arguments_[position].data = to;
     arguments_[position].bytes = static_cast<uint32_t>(bytes);
+  }
+
+  // For a type that the source declares: only the driver knows its size, and checks it.
+  void put_bytes(size_t position, const KernelArgument& given) {
+    if (given.kind() != KernelArgument::Kind::Bytes)
+      throw InvalidArgument(
+          base::format("{} has a type that the source declares, and takes bytes; it was given {}: pass its bytes, or "
+                       "declare it with a type of OpenCL C",
+                       which(position), noun(given)));
+    std::byte* to = room(given.list_size());
+    std::memcpy(to, given.list(), given.list_size());
+    arguments_[position].data = to;
+    arguments_[position].bytes = static_cast<uint32_t>(given.list_size());
   }
 
   void put_local(size_t position, const KernelArgument& given) {

@@ -10,7 +10,6 @@
 
 #include "base/text.h"
 #include "device/test_metal.h"
-#include "device/test_random_bits.h"
 #include "device/test_random_program.h"
 #include "device/test_random_texts.h"
 
@@ -47,8 +46,6 @@ class RandomOracle {
     for (uint64_t seed = first; seed < first + count; ++seed) {
       const std::string name = base::format("program{}", seed);
       programs_.push_back({seed, name, RandomProgram(seed).text(name), nullptr});
-      const std::string bits = base::format("bits{}", seed);
-      programs_.push_back({seed, bits, RandomBits(seed).text(bits), nullptr});
     }
     for (const Program& program : programs_)
       all += base::format("namespace in_{} {{\n{}}}\n", program.name, program.text);

@@ -171,16 +171,16 @@ void QueueRecorder::write(const Pending& pending, const Timing& timing) {
   const double ns = device_clock_.to_ns(device_clock_.ticks_between(timing.start, timing.end));
   const double rate = ns > 0 ? static_cast<double>(operation.bytes) / ns : 0;  // bytes per nanosecond: GB/s
   const Extent &threads = operation.threads, &group = operation.group;
-  const bool is_kernel = operation.kind == OperationKind::Kernel, is_shared = timing.shared > 1;
+  const bool is_kernel = operation.kind == OperationKind::Kernel, is_part = timing.operations > 1;
   const auto send = [&](const auto&... args) {
-    if (!is_shared) return track_.span(site, timing.start, timing.end, pending.correlation, args...);
+    if (!is_part) return track_.span(site, timing.start, timing.end, pending.correlation, args...);
     const Label label(std::string_view(site.label.name, site.label.name_length),
                       std::string_view(site.label.category, site.label.category_length));
     track_.span(label, timing.start, timing.end, pending.correlation, args...);
   };
-  // No rate if several operations share the time.
-  const kymo_arg last = is_shared ? kymo::arg("operations_in_this_time", timing.shared)
-                                  : kymo::arg(is_kernel ? "tensor_GB_per_s" : "GB_per_s", rate);
+  // No rate if it has only a part of the time of a submission.
+  const kymo_arg last = is_part ? kymo::arg("operations_in_submission", timing.operations)
+                                : kymo::arg(is_kernel ? "tensor_GB_per_s" : "GB_per_s", rate);
   if (!is_kernel) return send(kymo::bytes("bytes", operation.bytes), last);
   send(kymo::arg("threads_x", threads.x), kymo::arg("threads_y", threads.y), kymo::arg("threads_z", threads.z),
        kymo::arg("group_x", group.x), kymo::arg("group_y", group.y), kymo::arg("group_z", group.z),
@@ -193,8 +193,7 @@ void QueueRecorder::report_completed(const Pending& pending, const Timing& timin
   times.gpu_ns = device_clock_.duration_ns(device_clock_.ticks_between(timing.start, timing.end));
   times.start_ns = static_cast<uint64_t>(device_clock_.to_monotonic_ns(timing.start));
   times.end_ns = times.start_ns + times.gpu_ns;
-  times.shared = timing.shared;
-  times.gpu_ns /= timing.shared;
+  times.operations = timing.operations;
   times.call_ns = host_clock_.duration_ns(pending.call_ticks);
   const Operation operation{pending.operation, {}, nullptr, nullptr, nullptr};
   for (const Watched& watched : pending.watchers)

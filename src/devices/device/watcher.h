@@ -48,8 +48,8 @@ class StreamState;
 // When an operation ran, on CLOCK_MONOTONIC, and what the host spent in the call that queued it.
 struct OperationTimes {
   uint64_t start_ns = 0, end_ns = 0;
-  uint64_t gpu_ns = 0;  // measured with the device's clock only: no conversion error
-  uint32_t shared = 1;  // number of operations that share this time; gpu_ns is then the part of one
+  uint64_t gpu_ns = 0;      // measured with the device's clock only: no conversion error
+  uint32_t operations = 1;  // of the submission; more than 1: gpu_ns is an equal part of its time
   uint64_t call_ns = 0;
 };
 

@@ -18,7 +18,6 @@
 #include "base/text_table.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
-#include "device/backend.h"
 #include "device_commands/program.h"
 #include "kymo/error.h"
 #include "options/command_line.h"
@@ -76,7 +75,7 @@ namespace {
 
 using shader::KernelParameter;
 
-enum class ShaderOutput { List, OpenCl, Cuda, Glsl, SpirV };
+enum class ShaderOutput { List, OpenCl, Cuda, Glsl };
 
 struct ShaderOptions {
   std::string path, output, kernel;
@@ -156,38 +155,11 @@ void write_output(const std::string& path, std::string_view text) {
   if (failed != 0) throw base::file_error("write", path, failed);
 }
 
-// A module has one kernel.
-const shader::Kernel& chosen_kernel(const shader::Translation& translation, const std::string& wanted) {
-  std::vector<std::string> names;
-  for (const shader::Kernel& kernel : translation.kernels) {
-    if (kernel.name == wanted || (wanted.empty() && translation.kernels.size() == 1)) return kernel;
-    names.push_back(kernel.name);
-  }
-  if (names.empty()) throw Error("the source has no kernel, so there is no SPIR-V");
-  if (wanted.empty()) {
-    throw options::UsageError(
-        "shader",
-        base::format("SPIR-V has one module for each kernel; choose one with --kernel: {}", base::join(names, ", ")));
-  }
-  throw options::UsageError(
-      "shader", base::format("kernel '{}' not found; kernels in the source: {}", wanted, base::join(names, ", ")));
-}
-
-std::string spirv_of(const shader::Translation& translation, const std::string& wanted) {
-  const shader::Kernel& kernel = chosen_kernel(translation, wanted);
-  for (const device::SpirvModule& module : device::compile_to_spirv(translation.text, "translation")) {
-    if (module.kernel != kernel.symbol) continue;
-    return {reinterpret_cast<const char*>(module.words.data()), module.words.size() * sizeof(uint32_t)};
-  }
-  throw Error(base::format("the translation has no kernel {}; this is a bug in Kymo", kernel.symbol));
-}
-
 shader::Target target_of(ShaderOutput output) {
   switch (output) {
     case ShaderOutput::Cuda:
       return shader::Target::Cuda;
     case ShaderOutput::Glsl:
-    case ShaderOutput::SpirV:
       return shader::Target::Glsl;
     default:
       return shader::Target::OpenCl;
@@ -239,9 +211,6 @@ constexpr std::string_view kLibrarySuffix = ".kymolib";
 
 // Translates for one target, or for all, and writes a library.
 int write_library(const std::string& source, shader::Options asked, const ShaderOptions& options) {
-  if (options.to == ShaderOutput::SpirV)
-    throw options::UsageError(
-        "shader", "a library has opencl, cuda or glsl in it: choose one of these with --to, or none for all");
   shader::KernelLibrary library;
   std::string shown;
   for (const shader::Target target : {shader::Target::OpenCl, shader::Target::Cuda, shader::Target::Glsl}) {
@@ -275,10 +244,8 @@ bool read_options(const Arguments& arguments, ShaderOptions& options) {
       "kymo shader blur.metal -I include -DRADIUS=3 -C use_mask=true -o blur.kymolib");
   line.argument("FILE", options.path, "the source; - is standard input");
   line.choice("--to", options.to,
-              options::CommandLine::Choices<ShaderOutput>{{"opencl", ShaderOutput::OpenCl},
-                                                          {"cuda", ShaderOutput::Cuda},
-                                                          {"glsl", ShaderOutput::Glsl},
-                                                          {"spirv", ShaderOutput::SpirV}},
+              options::CommandLine::Choices<ShaderOutput>{
+                  {"opencl", ShaderOutput::OpenCl}, {"cuda", ShaderOutput::Cuda}, {"glsl", ShaderOutput::Glsl}},
               "print the source in this language");
   line.flag("--list", options.list, "list the kernels, even if --to is given");
   line.flag("--json", options.json, "the list as JSON");
@@ -290,7 +257,7 @@ bool read_options(const Arguments& arguments, ShaderOptions& options) {
       "the value of a function constant, by its name or its index; X,Y,Z for a vector");
   line.flag("--tensor-cores", options.tensor_cores,
             "CUDA multiplies simdgroup matrices of half and bfloat by its tensor cores");
-  line.value("--kernel", "NAME", options.kernel, "translate only this kernel; SPIR-V needs it if there are several");
+  line.value("--kernel", "NAME", options.kernel, "translate only this kernel");
   line.value("-o,--output", "OUT", options.output,
              "the file to write: the translation with --to, otherwise the list; default: standard output");
   if (!line.read(arguments)) return false;
@@ -303,9 +270,6 @@ bool read_options(const Arguments& arguments, ShaderOptions& options) {
 int shader_command(const Arguments& arguments) {
   ShaderOptions options;
   if (!read_options(arguments, options)) return kDone;
-  if (options.to == ShaderOutput::SpirV && options.output.empty() && is_terminal(Stream::Output))
-    throw options::UsageError("shader",
-                              "SPIR-V is binary and cannot be shown on a terminal; write it to a file with -o OUT");
 
   shader::Options asked;
   asked.target = target_of(options.to);
@@ -335,9 +299,6 @@ int shader_command(const Arguments& arguments) {
       if (!options.output.empty() && !options.output.starts_with("/dev/") && !options.list && !options.json)
         say(base::format("{} has the list of kernels; to write a translation, choose its language with --to",
                          base::printable(options.output)));
-      break;
-    case ShaderOutput::SpirV:
-      write_output(options.output, spirv_of(translation, options.kernel));
       break;
     default:
       write_output(options.output, translation.text);

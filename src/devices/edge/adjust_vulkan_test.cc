@@ -128,7 +128,7 @@ TEST_F(AdjustVulkanTest, DeviceOperationsAreInsideTheirCauseAndKeepTheirDuration
   ASSERT_EQ(ran.size(), recorded.all.size());
   for (size_t i = 0; i < ran.size(); ++i) {
     const OperationTimes &times = recorded.all[i], &first = recorded.all.front();
-    EXPECT_EQ(times.shared, 1u) << "each has its own";
+    EXPECT_EQ(times.operations, 1u) << "each has its own";
     const auto near = [](uint64_t is, uint64_t was) {
       EXPECT_NEAR(static_cast<double>(is), static_cast<double>(was), 3 + static_cast<double>(was) / 1000);
     };

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <map>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -116,16 +115,15 @@ class DeviceWatch::Shared final : public device::Watcher {
     return 0;
   }
 
-  void completed(const device::StreamState& stream, const device::Operation&, uint64_t execution,
+  void completed(const device::StreamState&, const device::Operation&, uint64_t execution,
                  const device::OperationTimes& times) noexcept override {
     std::lock_guard lock(mutex_);
-    const uint64_t part = times.shared > 1 ? next_part(stream, times) : 0;
     const auto [state, record] = find(execution);
     if (record == nullptr) return;
-    record->operation.start_ns = times.start_ns + part * times.gpu_ns;
-    record->operation.end_ns = record->operation.start_ns + times.gpu_ns;
+    record->operation.start_ns = times.start_ns;
+    record->operation.end_ns = times.end_ns;
     record->ran = true;
-    if (times.shared > 1) ++state->given_a_part;
+    if (times.operations > 1) ++state->given_a_part;
   }
 
   void lost(const device::StreamState&, const device::Operation&, uint64_t) noexcept override {}  // it never ran
@@ -146,24 +144,8 @@ class DeviceWatch::Shared final : public device::Watcher {
     return {nullptr, nullptr};
   }
 
-  // The position among the operations that share this time. They ran one after the other.
-  uint64_t next_part(const device::StreamState& stream, const device::OperationTimes& times) {
-    try {
-      Parts& parts = parts_[&stream];
-      if (parts.start_ns != times.start_ns || parts.reported >= times.shared) parts = {times.start_ns, 0};
-      return parts.reported++;
-    } catch (const std::bad_alloc&) {
-      return 0;
-    }
-  }
-
-  struct Parts {
-    uint64_t start_ns = 0;
-    uint32_t reported = 0;
-  };
   std::mutex mutex_;
   std::vector<std::shared_ptr<State>> states_;
-  std::map<const device::StreamState*, Parts> parts_;
   uint64_t last_number_ = 0;
 };
 

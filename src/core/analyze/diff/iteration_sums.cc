@@ -224,7 +224,7 @@ class Sums {
   };
 
   void nest_by_time(const TrackOfTrace& thread) {
-    AllRanges all(nullptr);
+    AllRanges all;
     Overlapping overlapping{*this, thread};
     std::vector<trace::OpenRange> open;
     walk_.each(

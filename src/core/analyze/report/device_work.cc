@@ -7,7 +7,6 @@
 #include <span>
 #include <unordered_map>
 
-#include "analyze/shared_time.h"
 #include "base/text.h"
 #include "trace/device_range.h"
 
@@ -208,34 +207,25 @@ DeviceWork read_device_work(EventWalk& walk) {
 
   Kinds kinds;
   size_t count = 0;
-  std::map<uint32_t, SharedTime> shared;  // by track
-  for (const TrackOfTrace& track : walk.tracks())
-    if (track.on_device && has_shared_times(*track.writer)) shared[track.number];
   constexpr unsigned kParts = trace::kRangeTimes | trace::kRangeClasses | trace::kRangeCorrelations;
-  const bool needs_values = !shared.empty() || std::ranges::any_of(walk.reader().writers(), [](const auto& writer) {
-    return has_captures(writer.second);
-  });
+  const bool needs_values =
+      std::ranges::any_of(walk.reader().writers(), [](const auto& writer) { return has_captures(writer.second); });
   walk.each(
       kParts | (needs_values ? trace::kRangeValues : 0u), [](const TrackOfTrace&) { return true; },
       [&](TrackOfTrace& track, const trace::EventBatch& batch) {
         const trace::Ranges& ranges = batch.ranges;
         if (!track.on_device && ranges.correlation.empty()) return;
-        const auto sharing = shared.find(track.number);
         const bool reads_values = needs_values && track.on_device;
         trace::ValueCursor values(ranges.values);
         for (size_t i = 0; i < ranges.size(); ++i) {
           const uint64_t correlation = ranges.correlation.empty() ? 0 : ranges.correlation[i];
           if (!track.on_device && correlation == 0) continue;
-          TickSpan span{ranges.end[i] - ranges.duration[i], ranges.end[i]};
           uint64_t captured = 0;
           if (reads_values) {
             const trace::EventClass* const known = track.writer->find_class(ranges.class_id[i]);
-            const auto& row = values.next(known);
-            if (sharing != shared.end())
-              span = sharing->second.share_of(span.begin, span.end, operations_in_this_time(known, row));
-            captured = captured_in(known, row);
+            captured = captured_in(known, values.next(known));
           }
-          const int64_t begin = track.ns(span.begin), end = track.ns(span.end);
+          const int64_t begin = track.ns(ranges.end[i] - ranges.duration[i]), end = track.ns(ranges.end[i]);
           if (!track.on_device) {
             if (work.launches.size() < DeviceWork::kMostOperations)
               work.launches.push_back({track.writer_number, track.number, correlation, begin, end, ranges.class_id[i]});

@@ -21,7 +21,6 @@ inline constexpr uint32_t kNone = UINT32_MAX;
 enum class WorkKind : uint8_t { Compute, Communication, Copy, Wait };  // Wait: a queue waits for an event
 std::string_view text_of(WorkKind kind);                               // "compute", "communication", "copy", "wait"
 
-// Operations that share the time of a submission have each their share (analyze/shared_time.h).
 struct DeviceOperation {
   int64_t begin = 0, end = 0;
   uint64_t correlation = 0;  // of its writer; 0: none

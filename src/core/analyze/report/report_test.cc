@@ -160,25 +160,6 @@ TEST_F(ReportTest, ARangeThatHangsIsTheFirstFinding) {
   EXPECT_EQ(report.parts[0].ns, 1690u);
 }
 
-TEST_F(ReportTest, OperationsOfOneSubmissionShareItsTime) {
-  enum : uint32_t { kDraw = 20, kBlur };
-  for (const uint32_t one : {kDraw, kBlur})
-    recorder_.add_class(one, one == kDraw ? "draw" : "blur", "kernel",
-                        {{"operations_in_this_time", trace::FieldType::UInt}});
-  for (int i = 0; i < 4; ++i) {
-    recorder_.begin(kStream, 100, i == 0 ? kBlur : kDraw, {int64_t{4}});
-    recorder_.end(kStream, 500);
-    recorder_.cut(kStream);
-  }
-  const Report report = this->report();
-  ASSERT_EQ(report.devices.size(), 1u);
-  EXPECT_EQ(report.devices[0].time.compute_ns, 400u);
-  ASSERT_EQ(report.devices[0].operations.size(), 2u);
-  EXPECT_EQ(report.devices[0].operations[0].name, "draw");
-  EXPECT_EQ(report.devices[0].operations[0].total_ns, 300u);
-  EXPECT_EQ(report.devices[0].operations[1].total_ns, 100u);
-}
-
 TEST_F(ReportTest, ARangeThatUsesLittleOfTheCpuWaits) {
   for (uint64_t i = 0; i < 4; ++i) {
     recorder_.begin(kMain, 100 * i, kOperator);

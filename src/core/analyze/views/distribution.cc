@@ -13,7 +13,6 @@
 
 #include "analyze/durations.h"
 #include "analyze/operation_name.h"
-#include "analyze/shared_time.h"
 #include "base/clock_map.h"
 #include "base/quantile.h"
 #include "base/wildcard.h"
@@ -143,13 +142,7 @@ class Search : public convert::EventVisitor {
   bool wants_untimed() const override { return true; }
   void range(const convert::Range& range) override {
     const bool on_device = range.place->track->kind == trace::TrackKind::DeviceQueue;
-    uint64_t ns = range.duration_ns;
-    if (on_device) {
-      const uint32_t operations = analyze::operations_in_this_time(&range.event_class->event_class, range.values);
-      const auto begin = static_cast<uint64_t>(range.start_ns);
-      if (operations > 1) ns = shared_[range.place->index].share_of(begin, begin + ns, operations).ticks();
-    }
-    add(range, on_device ? RangePlace::Device : RangePlace::Thread, range.finished, ns);
+    add(range, on_device ? RangePlace::Device : RangePlace::Thread, range.finished, range.duration_ns);
   }
   void async_range(const convert::AsyncRange& range) override {
     add(range, RangePlace::AcrossThreads, range.finished, convert::elapsed_ns(range.start_ns, range.end_ns));
@@ -177,8 +170,7 @@ class Search : public convert::EventVisitor {
 
   const std::string pattern_;
   std::array<PlaceSums, 3> places_;
-  std::vector<Match> classes_;                      // by ClassInfo::index
-  std::map<uint32_t, analyze::SharedTime> shared_;  // by Place::index
+  std::vector<Match> classes_;  // by ClassInfo::index
   std::map<std::string, uint64_t> names_;
   std::set<std::string> other_names_;
 };

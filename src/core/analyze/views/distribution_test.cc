@@ -40,26 +40,6 @@ class DistributionTest : public ::testing::Test {
   std::string path = folder / "t.kymo";
 };
 
-TEST_F(DistributionTest, OperationsThatShareATimeHaveTheirShare) {
-  TestRecorder recorder = make();
-  recorder.add_class(5, "draw", "kernel", {{"operations_in_this_time", trace::FieldType::UInt}});
-  for (int i = 0; i < 4; ++i) {
-    recorder.begin(2, 100, 5, {int64_t{4}});
-    recorder.end(2, 500);
-    recorder.cut(2);
-  }
-  recorder.begin(2, 600, 5, {int64_t{1}});
-  recorder.end(2, 650);
-  recorder.close();
-  const Distributions found = find("draw");
-  ASSERT_EQ(found.places.size(), 1u);
-  EXPECT_EQ(found.places[0].place, RangePlace::Device);
-  EXPECT_EQ(found.places[0].count, 5u);
-  EXPECT_EQ(found.places[0].total_ns, 450u);
-  EXPECT_EQ(found.places[0].min_ns, 50u);
-  EXPECT_EQ(found.places[0].max_ns, 100u);
-}
-
 TEST_F(DistributionTest, QuantilesAreBetweenTheTwoNearestValues) {
   TestRecorder recorder = make();
   for (uint64_t i = 1; i <= 200; ++i) recorder.complete(1, 1'000 * i, 1'000 * i + i, 1);

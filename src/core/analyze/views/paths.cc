@@ -259,10 +259,9 @@ class Collection {
     trace::ClockMap clock;
     std::unique_ptr<TrackPaths> paths;
     analyze::Nesting<TrackPaths> nesting;
-    const trace::WriterInfo* sharing = nullptr;  // its operations may share the times of submissions
   };
 
-  void decode(const trace::EventChunk& chunk, trace::EventBatch& into, bool with_values) const;
+  void decode(const trace::EventChunk& chunk, trace::EventBatch& into) const;
   Track& find_track(const trace::EventChunk& chunk);
   void finish();
 
@@ -277,8 +276,8 @@ class Collection {
 
 Paths Collection::run() {
   result_.problems = reader_.problems();
-  analyze::DecodeAhead chunks(reader_.event_chunks(),
-                              [this](const auto& chunk, auto& into) { decode(chunk, into, options_.full_text); });
+  const auto decode_one = [this](const auto& chunk, auto& into) { decode(chunk, into); };
+  analyze::DecodeAhead chunks(reader_.event_chunks(), decode_one);
   while (const analyze::DecodeAhead::Item* const item = chunks.next()) {
     const trace::EventChunk& chunk = *item->chunk;
     Track& track = find_track(chunk);
@@ -298,12 +297,11 @@ Paths Collection::run() {
   return std::move(result_);
 }
 
-void Collection::decode(const trace::EventChunk& chunk, trace::EventBatch& into, bool with_values) const {
+void Collection::decode(const trace::EventChunk& chunk, trace::EventBatch& into) const {
   constexpr unsigned kParts = trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kOpenStacks;
-  with_values |= options_.full_text;
-  reader_.read(chunk, into, with_values ? kParts | trace::kRangeValues : kParts);
+  reader_.read(chunk, into, options_.full_text ? kParts | trace::kRangeValues : kParts);
   // Names that are stored with the range are rare. Only chunks that have such names need to read values.
-  if (with_values) return;
+  if (options_.full_text) return;
   uint32_t inline_names = 0;
   for (const uint32_t class_id : into.ranges.class_id) inline_names += class_id == trace::kInlineName;
   if (inline_names != 0) reader_.read(chunk, into, kParts | trace::kRangeValues);
@@ -321,7 +319,6 @@ Collection::Track& Collection::find_track(const trace::EventChunk& chunk) {
   std::unique_ptr<RangeNames>& names = names_[chunk.writer];
   if (names == nullptr) names = std::make_unique<RangeNames>(writer, options_.full_text);
   track.paths = std::make_unique<TrackPaths>(*names, budget_);
-  if (analyze::may_share_times(writer, *track.place->track)) track.sharing = &writer;
   return track;
 }
 
@@ -337,13 +334,12 @@ void Collection::finish() {
     track.nesting.finish([&, &clock = track.clock, last = track.nesting.last()](
                              uint64_t start) { return analyze::unfinished_ticks(clock, start, last, alive_ns); },
                          *track.paths);
-    if (track.nesting.overlaps() || track.sharing != nullptr) {
+    if (track.nesting.overlaps()) {
       track.paths->forget();
-      analyze::AllRanges ranges(track.sharing);
+      analyze::AllRanges ranges;
       for (const analyze::TimedRange& range : track.nesting.unfinished()) ranges.add(range);
       ranges.read(
-          analyze::chunks_of(reader_, key),
-          [this, shares = track.sharing != nullptr](const auto& chunk, auto& into) { decode(chunk, into, shares); },
+          analyze::chunks_of(reader_, key), [this](const auto& chunk, auto& into) { decode(chunk, into); },
           [&names = track.paths->names()](const auto& batch) { return names.numbers(batch.ranges); });
       analyze::nest_by_time(ranges, *track.paths);
     }

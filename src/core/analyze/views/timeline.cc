@@ -475,7 +475,7 @@ struct RangesAtDepth {
 void Builder::add_overlapping(const Key& key, TimelineTrack& track) {
   track.forget_times();
   RangesAtDepth at_depth{options_.depth, track};
-  analyze::AllRanges ranges(nullptr);
+  analyze::AllRanges ranges;
   for (const analyze::TimedRange& range : track.unfinished_ranges()) ranges.add(range);
   ranges.read(
       analyze::chunks_of(reader_, key), [this](const auto& chunk, auto& into) { decode(chunk, into); },

@@ -32,17 +32,10 @@ namespace {
 constexpr size_t kMostStreams = 64;  // of one queue; more operations at once share the last one
 constexpr size_t kRemembered = 1 << 16;
 
-// The end of the first `count` of `all` equal parts.
-int64_t part_end(int64_t start, int64_t end, uint64_t count, uint64_t all) {
-  __extension__ using Wide = unsigned __int128;
-  const auto length = static_cast<Wide>(elapsed_ns(start, end));
-  return start + static_cast<int64_t>(length * count / all);
-}
-
 // The streams of Kineto's traces: a stream is busy with one operation at a time, as tools such as HTA expect.
 //
 // A queue is a stream. An operation that overlaps an earlier one of its queue, as Vulkan's commands do, is on another
-// stream. Operations that share the measured time of one submission get equal parts of it, in their order.
+// stream.
 //
 // The operations of a queue come in any order, because its lanes come one after the other. The latest 65,536 of each
 // stream are remembered.
@@ -50,31 +43,15 @@ class DeviceStreams {
  public:
   explicit DeviceStreams(Places& places) : places_(places) {}
 
-  struct Slot {
-    uint64_t stream = 0;
-    int64_t start_ns = 0, end_ns = 0;
-  };
-  // `sharing`: how many operations share its time, with it.
-  Slot take(const Range& range, uint64_t sharing) {
+  uint64_t take(const Range& range) {
     if (queues_.size() <= range.place->index) queues_.resize(range.place->index + size_t{1});
     Queue& queue = queues_[range.place->index];
-    Slot slot{0, range.start_ns, range.end_ns};
-    if (sharing > 1) {
-      const bool is_next = queue.shared_start_ns == range.start_ns && queue.shared_end_ns == range.end_ns;
-      const uint64_t before = is_next ? std::min(queue.shared, sharing - 1) : 0;
-      queue.shared_start_ns = range.start_ns;
-      queue.shared_end_ns = range.end_ns;
-      queue.shared = before + 1;
-      slot.start_ns = part_end(range.start_ns, range.end_ns, before, sharing);
-      slot.end_ns = part_end(range.start_ns, range.end_ns, before + 1, sharing);
-    }
     size_t at = 0;
     for (;; ++at) {
       if (at == queue.streams.size()) queue.streams.emplace_back();
-      if (queue.streams[at].take(slot.start_ns, slot.end_ns) || at + 1 == kMostStreams) break;
+      if (queue.streams[at].take(range.start_ns, range.end_ns) || at + 1 == kMostStreams) break;
     }
-    slot.stream = places_.lane_tid(*range.place, static_cast<uint16_t>(at));
-    return slot;
+    return places_.lane_tid(*range.place, static_cast<uint16_t>(at));
   }
 
  private:
@@ -98,8 +75,6 @@ class DeviceStreams {
   };
   struct Queue {
     std::vector<Stream> streams;
-    int64_t shared_start_ns = 0, shared_end_ns = 0;
-    uint64_t shared = 0;  // operations that got a part of that time
   };
 
   Places& places_;
@@ -325,17 +300,15 @@ class ChromeExport : public EventVisitor {
   void range(const Range& range) override {
     const std::string& row = row_of(*range.place, range.lane);
     const Head head = head_of(range, on_device(range) ? Role::OfDevice : Role::OfThread);
-    DeviceStreams::Slot slot{0, range.start_ns, range.end_ns};
     JsonArgs::RangeForm form;
     if (head.is_work) {
-      slot = streams_.take(range, sharing(range, head));
-      form.stream = static_cast<int64_t>(slot.stream);
+      form.stream = static_cast<int64_t>(streams_.take(range));
     } else if (on_device(range) && head.has_place) {
       form.stream = static_cast<int64_t>(range.place->track->queue);
     }
     form.with_correlation = !on_device(range) || form.stream;
     const uint64_t number = operation_of(range, head);
-    writer_.complete(head.category, head.name, row, since_1970(slot.start_ns), since_1970(slot.end_ns));
+    writer_.complete(head.category, head.name, row, since_1970(range.start_ns), since_1970(range.end_ns));
     JsonObject args = writer_.args();
     args_.append(args, range, form);
     if (number != 0) append_integer(args.key("External id"), number);
@@ -494,7 +467,6 @@ class ChromeExport : public EventVisitor {
   struct HeadFacts {
     bool is_operation = false;
     bool is_work = false, has_place = false;  // of a device
-    std::optional<size_t> sharing;            // the field that says how many operations share its time
   };
   // Category and name of an event, as JSON. Valid until the next call.
   struct Head : HeadFacts {
@@ -515,8 +487,6 @@ class ChromeExport : public EventVisitor {
     return {head, head.category, name_.view()};
   }
 
-  static uint64_t sharing(const Range& range, const Head& head) {
-    return head.sharing && *head.sharing < range.values.size() ? range.values[*head.sharing].bits : 1;
   }
 
   // The text is escaped once. The name is empty if it differs from event to event.
@@ -546,8 +516,6 @@ class ChromeExport : public EventVisitor {
     if (role == Role::OfDevice) {
       head.is_work = trace::is_work(trace::device_range(own.category));
       head.has_place = own.category == "cuda_sync" || own.category == "cuda_event";  // so Kineto writes them
-      const auto sharing = std::find(info.keys.begin(), info.keys.end(), "operations_in_this_time");
-      if (sharing != info.keys.end()) head.sharing = static_cast<size_t>(sharing - info.keys.begin());
     }
     if (!names.name.empty()) {
       head.name = base::json_string(names.name);

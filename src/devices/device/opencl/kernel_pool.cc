@@ -19,7 +19,7 @@ KernelPool::KernelPool(const Context& context, cl_program program, const KernelI
   for (size_t i = 0; i < info.parameters.size(); ++i) {
     const Parameter& parameter = info.parameters[i];
     kinds_.push_back(parameter.kind);
-    if (parameter.kind == ParameterKind::Unknown && parameter.bytes == 0 && refused_parameter_.empty())
+    if (parameter.kind == ParameterKind::Unknown && parameter.count == 0 && refused_parameter_.empty())
       refused_parameter_ = parameter.name.empty() ? base::format("number {}", i + 1) : parameter.name;
   }
   if (takes_grid_) kinds_.push_back(ParameterKind::Value);
@@ -130,10 +130,15 @@ void KernelPool::set_one(Slot& slot, cl_uint index, const Argument& argument) {
     case ParameterKind::Value:
     case ParameterKind::Unknown:
     case ParameterKind::Word:
-    case ParameterKind::Inline:
-      check(cl.clSetKernelArg(slot.kernel, index, argument.bytes, argument.data), "clSetKernelArg");
+    case ParameterKind::Inline: {
+      const cl_int code = cl.clSetKernelArg(slot.kernel, index, argument.bytes, argument.data);
+      if (code == CL_INVALID_ARG_SIZE)
+        throw InvalidArgument(base::format("argument {} of kernel {} has {} bytes, and the size of its type is another",
+                                           index + 1, name_, argument.bytes));
+      check(code, "clSetKernelArg");
       if (argument.bytes <= last.value.size()) std::memcpy(last.value.data(), argument.data, argument.bytes);
       break;
+    }
   }
   last.bytes = argument.bytes;
   last.is_set = true;
@@ -157,8 +162,8 @@ void KernelPool::set_indirect(Slot& slot, std::span<const Address> indirect) {
 
 void KernelPool::refuse() const {
   throw InvalidArgument(
-      base::format("kernel {} cannot be launched: its parameter {} is an image, a sampler or of a type whose size the "
-                   "driver does not report; use buffers, numbers and structures",
+      base::format("kernel {} cannot be launched: its parameter {} is an image, a sampler, a pipe or a queue; use "
+                   "buffers, numbers and structures",
                    name_, refused_parameter_));
 }
 

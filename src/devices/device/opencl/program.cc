@@ -1,13 +1,11 @@
 #include "device/opencl/program.h"
 
 #include "base/bytes.h"
-#include "base/hash.h"
 #include "kymo/error.h"
 
 namespace kymo::device::opencl {
 namespace {
 
-constexpr uint32_t kMagic = 0x324c436b;  // "kCL2"
 constexpr size_t kPieceBuilds = 16;
 
 // A translated kernel gets its position in the launch as an argument (Grid), so its text is the same in every piece.
@@ -60,7 +58,7 @@ std::unique_ptr<OpenClProgram> OpenClProgram::compile(const Context& context, co
   const std::string whole = preamble(text.file, text.options) + text.source;
   BuiltProgram program = build_or_explain(context, whole, text);
   std::vector<KernelInfo> kernels(source.kernels.begin(), source.kernels.end());
-  if (!is_translated) kernels = reflect(context, program.get(), whole, text.options);
+  if (!is_translated) kernels = reflect(context, program.get());
   Build build = stamped(context, std::move(program), text.options);
   if (is_translated || build.has_stamps) limit(context, build.program.get(), kernels);
   return std::unique_ptr<OpenClProgram>(
@@ -85,8 +83,8 @@ std::shared_ptr<KernelPool> OpenClProgram::piece_kernel(uint32_t index, const Ex
   return {built, built->kernels[index].get()};
 }
 
-// The driver's binary alone is not enough: pieces are built from the source. Drivers may crash on changed bytes (PoCL
-// aborts), so there is a hash. Without a driver's binary, all is built from the source.
+// The driver's binary alone is not enough: pieces are built from the source. Without a driver's binary, all is built
+// from the source.
 std::vector<std::byte> OpenClProgram::binary() const {
   std::vector<std::byte> drivers;
   if (!context_.device.compiles_at_launch) {
@@ -94,29 +92,18 @@ std::vector<std::byte> OpenClProgram::binary() const {
     if (drivers.empty()) return {};
   }
   base::ByteWriter body;
-  body.string(context_.device.info.driver);
-  body.string(context_.device.info.name);
   body.string(text_.source);
   body.string(text_.options);
   body.string(text_.file);
   body.fixed(uint8_t{whole_.has_stamps});
   body.varint(drivers.size());
   body.append(drivers);
-  base::ByteWriter whole;
-  whole.fixed(kMagic);
-  whole.fixed(base::hash(body.bytes()));
-  whole.append(body.bytes());
-  const base::Bytes bytes = whole.bytes();
-  return {bytes.begin(), bytes.end()};
+  return {body.bytes().begin(), body.bytes().end()};
 }
 
 std::unique_ptr<OpenClProgram> OpenClProgram::load(const Context& context, std::span<const std::byte> binary,
                                                    std::vector<KernelInfo> kernels) try {
   base::ByteReader reader(binary);
-  if (reader.fixed<uint32_t>() != kMagic) return nullptr;
-  const auto hash = reader.fixed<uint64_t>();
-  if (hash != base::hash(binary.subspan(binary.size() - reader.left()))) return nullptr;
-  if (reader.string() != context.device.info.driver || reader.string() != context.device.info.name) return nullptr;
   Text text;
   text.source = reader.string();
   text.options = reader.string();

@@ -25,33 +25,10 @@ struct NumberType {
 };
 std::optional<NumberType> number_type(std::string_view name);
 
-// The OpenCL C name of a number type: "uint4".
-std::string name_of(const NumberType& type);
-
 // A parameter from the result of clGetKernelArgInfo. A value whose type is not a number (a structure, a typedef)
-// becomes Unknown with 0 bytes. So do types that a launch cannot pass: images, samplers, pipes, queues.
+// becomes Unknown with 0 bytes: only the driver knows its size. A type that a launch cannot pass, such as an image or a
+// sampler, has a count of 0 too.
 Parameter parameter_of(std::string_view name, std::string_view type_name, bool is_local, bool is_private);
-
-// Whether an argument of that type can be passed as bytes once its size is known: not an image, a sampler, a pipe or a
-// queue.
-bool may_be_bytes(std::string_view type_name);
-
-// The size of a type in a user's source, and the number type that it stands for, if the API does not report it.
-//
-// clGetKernelArgInfo returns the name that a parameter's type has in the source: "Settings", "index_t". So the source
-// is compiled again with small kernels after it. Each of them states an answer as its required group size, which the
-// API can read without a launch. Costs one compilation, and only for sources that have such parameters.
-struct ProbedType {
-  uint32_t bytes = 0;  // 0: unknown
-  std::optional<NumberType> number;
-};
-
-// One answer per type, in order. `text` is the source with its preamble. Does not throw if something does not compile.
-std::vector<ProbedType> probe_types(const Context& context, const std::string& text, const std::string& options,
-                                    std::span<const std::string> types);
-
-// The text of the probe kernels: pure, for tests.
-std::string probe_kernels(std::span<const std::string> types, std::span<const NumberType> numbers);
 
 // The preamble for a user's OpenCL C, and what Kymo looks for in the source. Pure functions.
 
@@ -84,11 +61,8 @@ std::string all_options(std::span<const std::string> given, std::string_view new
 // Whether a program with these options can be launched with partial groups, on a device that supports them.
 bool allows_partial_groups(std::string_view options);
 
-// The kernels of a program, sorted by name. `text` and `options` are those of the build. The API does not report sizes
-// of structures and types behind a typedef. If a kernel has such a parameter, a probe is compiled to find them
-// (probe_types).
-std::vector<KernelInfo> reflect(const Context& context, cl_program program, const std::string& text,
-                                const std::string& options);
+// The kernels of a program, sorted by name.
+std::vector<KernelInfo> reflect(const Context& context, cl_program program);
 
 // Lowers the limits of kernels that are already known to what the device allows for each.
 void limit(const Context& context, cl_program program, std::vector<KernelInfo>& kernels);

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/bytes.h"
-#include "base/hash.h"
 #include "kymo/error.h"
 
 namespace kymo::device::vulkan {
@@ -98,15 +97,8 @@ std::vector<std::byte> DeviceProgram::binary() const {
 
 // ---- The binary form -----------------------------------------------------------------------------------------------
 
-namespace {
-
-constexpr uint64_t kMagic = 0x33304B564F4D594B;  // "KYMOVK03"
-
-}  // namespace
-
 std::vector<std::byte> ProgramCode::encode() const {
   base::ByteWriter writer;
-  writer.fixed(kMagic);
   writer.varint(modules.size());
   for (const ModuleCode& module : modules) {
     writer.string(module.name);
@@ -115,19 +107,12 @@ std::vector<std::byte> ProgramCode::encode() const {
   }
   writer.varint(cache.size());
   writer.append(cache);
-  writer.fixed(base::hash(writer.bytes()));
   return {writer.bytes().begin(), writer.bytes().end()};
 }
 
 std::optional<ProgramCode> ProgramCode::decode(std::span<const std::byte> bytes) {
-  constexpr size_t kHashBytes = sizeof(uint64_t);
-  if (bytes.size() < sizeof kMagic + kHashBytes) return std::nullopt;
-  const base::Bytes content = bytes.first(bytes.size() - kHashBytes);
-  if (base::load<uint64_t>(content.data()) != kMagic ||
-      base::load<uint64_t>(bytes.data() + content.size()) != base::hash(content))
-    return std::nullopt;
   try {
-    base::ByteReader reader(content.subspan(sizeof kMagic));
+    base::ByteReader reader(bytes);
     ProgramCode code;
     const size_t modules = reader.count();
     for (size_t i = 0; i < modules; ++i) {

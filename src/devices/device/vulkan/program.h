@@ -1,8 +1,8 @@
 // Compiled kernels: SPIR-V modules, and the driver's code for them.
 //
-// The binary form contains the original modules and the driver's pipeline cache, with a hash over both. One process
-// makes it, and another can use it on any device that can run the modules. A binary that is damaged, of another version
-// of Kymo, or no longer accepted by this device is rejected, not repaired.
+// The binary form contains the original modules and the driver's pipeline cache. One process makes it, and another can
+// use it on any device that can run the modules. A binary that this device does not accept any more is rejected, not
+// repaired. CodeStore checks that it is not damaged.
 #pragma once
 
 #include <memory>

@@ -182,6 +182,18 @@ uint64_t Tickets::value_of(Ticket ticket) const {
   return open == nullptr ? 0 : open->value;
 }
 
+namespace {
+
+// The operations of a submission ran one after the other: each gets an equal part of its time.
+Timing share_of(uint64_t begin, uint64_t end, uint64_t number, uint32_t operations) {
+  if (operations <= 1 || end <= begin) return {begin, end};
+  const uint64_t length = end - begin;
+  const auto at = [&](uint64_t i) { return begin + length / operations * i + length % operations * i / operations; };
+  return {at(number), at(number + 1), operations};
+}
+
+}  // namespace
+
 Redeemed Tickets::redeem(Ticket ticket, Timing& timing) {
   Open* open = find(ticket);
   if (open == nullptr) return Redeemed::Lost;
@@ -190,7 +202,7 @@ Redeemed Tickets::redeem(Ticket ticket, Timing& timing) {
     time.there = slots_.read(time.slot, time.ticks);
     time.read = true;
   }
-  timing = {time.ticks[0], time.ticks[1], time.operations};
+  timing = share_of(time.ticks[0], time.ticks[1], time.operations - time.left, time.operations);
   const bool there = time.there;
   drop(ticket);
   return there ? Redeemed::Done : Redeemed::Lost;

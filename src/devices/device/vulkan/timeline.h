@@ -101,8 +101,8 @@ class TimelineMarker final : public Marker {
 
 // The timed operations of one queue, until their tickets are redeemed. Each has two timestamps. If a timestamp costs as
 // much as an operation (Mesa's driver for processors: 12 us), there are only two for a whole submission, and its
-// operations share that time, unless a watcher wants the time of each (device/watcher.h). KYMO_VULKAN_TIMES=dispatch or
-// =submission sets this. Used by one thread at a time.
+// operations get equal parts of that time, unless a watcher wants the time of each (device/watcher.h).
+// KYMO_VULKAN_TIMES=dispatch or =submission sets this. Used by one thread at a time.
 class Tickets {
  public:
   // Throws InvalidArgument if KYMO_VULKAN_TIMES has another value.

@@ -17,11 +17,6 @@ bool c_types_is_structure(const Type* type) {
   return type->is_struct() || type->is_array() || (type->is_vector() && type->packed);
 }
 
-// Of a union only the first field is ever touched (ir.h's lowering converts the others).
-size_t c_types_fields(const Type* type) {
-  return type->is_union ? std::min<size_t>(1, type->fields.size()) : type->fields.size();
-}
-
 // A scalar in memory.
 TypeKind c_types_stored_as(const Type* scalar) {
   if (c_types_is_16_bit_float(scalar)) return TypeKind::UShort;
@@ -51,7 +46,7 @@ bool CTypes::is_same(const Type* type) {
   Known& kept = known_[type];
   if (kept.same < 0) {
     kept.same = 1;
-    for (size_t i = 0; i < c_types_fields(type); ++i) kept.same &= is_same(type->fields[i].type) ? 1 : 0;
+    for (size_t i = 0; i < type->fields.size(); ++i) kept.same &= is_same(type->fields[i].type) ? 1 : 0;
   }
   return kept.same != 0;
 }
@@ -64,7 +59,7 @@ CTypes::Known& CTypes::known(const Type* type) {
   kept.name[1] = is_same(type) ? kept.name[0] : names_.take_outermost(part + "_memory");
   Names names(dialect_.reserved());
   names.enter();
-  for (size_t i = 0; i < c_types_fields(type); ++i) kept.fields.push_back(names.take(type->fields[i].name));
+  for (size_t i = 0; i < type->fields.size(); ++i) kept.fields.push_back(names.take(type->fields[i].name));
   return kept;
 }
 
@@ -127,7 +122,7 @@ void CTypes::complete(Form form, const Type* type) {
   if (!kept.is_forward[which]) text_ += dialect_.forward(kept.name[which], true);
   kept.is_forward[which] = true;
   uint32_t align = 1;
-  for (size_t i = 0; i < c_types_fields(type); ++i) align = std::max(align, type->fields[i].type->align);
+  for (size_t i = 0; i < type->fields.size(); ++i) align = std::max(align, type->fields[i].type->align);
   const bool is_wider = type->is_struct() && type->align > align;
   text_ += dialect_.structure(kept.name[which], is_wider ? type->align : 0) + body + "};\n";
 }
@@ -144,7 +139,7 @@ std::string CTypes::body_of(Form form, const Type* type) {
     body += base::format("  {} kymo_pad{}[{}];\n", dialect_.scalar(TypeKind::UChar), pads++, bytes);
     end += bytes;
   };
-  for (size_t i = 0; i < c_types_fields(type); ++i) {
+  for (size_t i = 0; i < type->fields.size(); ++i) {
     const Field& field = type->fields[i];
     const bool is_wider = exact && field.align > field.type->align;
     body += "  " + (is_wider ? dialect_.aligned(field.align) : "") + spelled(form, field.type) + " " +
@@ -195,7 +190,7 @@ std::string CTypes::converter(const Type* type, bool is_load) {
     CText element = convert(type->inner, {"from.v[i]"}, is_load);
     body += base::format("  for (int i = 0; i < {}; ++i) to.v[i] = {};\n", c_count(type), element.text);
   }
-  for (size_t i = 0; i < c_types_fields(type); ++i) {
+  for (size_t i = 0; i < type->fields.size(); ++i) {
     CText field = convert(type->fields[i].type, {"from." + kept.fields[i]}, is_load);
     body += base::format("  to.{} = {};\n", kept.fields[i], field.text);
   }

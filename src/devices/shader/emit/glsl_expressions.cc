@@ -81,19 +81,6 @@ Text Writer::conditional(const ir::Expression& expression) {
 
 Text Writer::construct(const ir::Expression& expression) {
   const Type* type = expression.type;
-  if (type->is_struct() && type->is_union) {
-    // Of its first member.
-    const Type* first = expression.operands.empty() ? nullptr : expression.operands[0]->type;
-    if (first == nullptr) return memory_.zero(type);
-    const std::string& function = unit_.helper(
-        base::format("union {} {}", type->id, first->id), base::format("make_{}", name_part(type)),
-        [&](const std::string& name) {
-          return base::format("{} {}({} value) {{\n  {} made = {};\n{}  return made;\n}}\n", unit_.types.name(type),
-                              name, unit_.types.name(first), unit_.types.name(type), memory_.zero(type).text,
-                              memory_.put(first, {"made.words", 0, {}}, {"value"}, "  "));
-        });
-    return {base::format("{}({})", function, value(*expression.operands[0]).text)};
-  }
   std::string parts;
   for (const ir::Expression* part : expression.operands) (parts += parts.empty() ? "" : ", ") += value(*part).text;
   // Omitted values at the end are 0.

@@ -131,18 +131,6 @@ std::string Memory::load_function(const Type* type, const std::string& name) {
     const Text element{base::format("at + uint64_t(i) * {}", number(glsl_stride(type->inner))), Level::Sum};
     body = base::format("  {} values;\n  for (int i = 0; i < {}; ++i) values[i] = {};\n  return values;\n", result,
                         std::max(1U, type->count), load(type->inner, element).text);
-  } else if (type->is_struct() && type->is_union) {
-    body = base::format("  {} value;\n", result);
-    for (uint32_t i = 0; i < words_of(type); ++i) body += base::format("  value.words[{}] = 0u;\n", i);
-    for (uint64_t i = 0; i < type->size; i += type->align >= 4 ? 4 : 1) {
-      const Text byte = address_plus(at, i);
-      if (type->align >= 4)
-        body += base::format("  value.words[{}] = {};\n", i / 4, load_scalar(TypeKind::UInt, byte).text);
-      else
-        body += base::format("  value.words[{}] |= uint({}) << {};\n", i / 4, load_scalar(TypeKind::UChar, byte).text,
-                             i % 4 * 8);
-    }
-    body += "  return value;\n";
   } else {
     std::string parts;
     const auto add = [&](const Text& part) { parts += (parts.empty() ? "" : ", ") + part.text; };
@@ -177,14 +165,6 @@ std::string Memory::store_function(const Type* type, const std::string& name) {
     const Text element{base::format("at + uint64_t(i) * {}", number(glsl_stride(type->inner))), Level::Sum};
     line(base::format("for (int i = 0; i < {}; ++i) {}", std::max(1U, type->count),
                       store(type->inner, element, {"value[i]"})));
-  } else if (type->is_struct() && type->is_union) {
-    for (uint64_t i = 0; i < type->size; i += type->align >= 4 ? 4 : 1) {
-      const std::string word = base::format("value.words[{}]", i / 4);
-      if (type->align >= 4)
-        line(store_scalar(TypeKind::UInt, address_plus(at, i), {word}));
-      else
-        line(store_scalar(TypeKind::UChar, address_plus(at, i), {base::format("uint8_t({} >> {})", word, i % 4 * 8)}));
-    }
   } else if (type->is_vector()) {
     for (uint32_t i = 0; i < type->count; ++i)
       line(store_scalar(type->inner->kind, address_plus(at, uint64_t{i} * type->inner->size),
@@ -214,9 +194,6 @@ Text Memory::zero(const Type* type) {
   const auto add = [&](const std::string& part) { parts += (parts.empty() ? "" : ", ") + part; };
   if (type->is_array()) {
     for (uint32_t i = 0; i < std::max(1U, type->count); ++i) add(zero(type->inner).text);
-  } else if (type->is_union) {
-    for (uint32_t i = 0; i < words_of(type); ++i) add("0u");
-    parts = base::format("uint[{}]({})", words_of(type), parts);
   } else {
     for (const Field& field : type->fields) add(zero(field.type).text);
     if (type->fields.empty()) parts = "0";
@@ -229,8 +206,6 @@ std::string Memory::zero_function(const Type* type, const std::string& name) {
   std::string body;
   if (type->is_array()) {
     body = base::format("  for (int i = 0; i < {}; ++i) value[i] = {};\n", type->count, zero(type->inner).text);
-  } else if (type->is_union) {
-    body = base::format("  for (int i = 0; i < {}; ++i) value.words[i] = 0u;\n", words_of(type));
   } else {
     for (uint32_t i = 0; i < type->fields.size(); ++i)
       body += base::format("  value.{} = {};\n", unit_.types.field_name(type, i), zero(type->fields[i].type).text);
@@ -264,14 +239,6 @@ Text glsl_at_plus(uint64_t bytes) {
   return bytes == 0 ? Text{"at"} : Text{base::format("at + {}u", bytes), Level::Sum};
 }
 
-void glsl_check_union(const Unit& unit, const Type* type) {
-  if (type->is_struct() && type->is_union && type->align % kGlslWordBytes != 0)
-    unit.refuse(
-        base::format("the union {} has no member of 4 bytes, and is in memory that is converted to other types: "
-                     "this is not supported on Vulkan",
-                     type->name));
-}
-
 }  // namespace
 
 Text Memory::load(const Type* type, const Cell& cell, const Text& at, const KernelSet& kernels) {
@@ -293,13 +260,12 @@ std::string Memory::store(const Type* type, const Cell& cell, const Text& at, co
 
 std::string Memory::load_function(const Type* type, const Cell& cell, const std::string& name,
                                   const KernelSet& kernels) {
-  glsl_check_union(unit_, type);
   const std::string result = unit_.types.name(type);
   std::string body;
   if (type->is_array()) {
     body = base::format("  {} values;\n  for (int i = 0; i < {}; ++i) values[i] = {};\n  return values;\n", result,
                         std::max(1U, type->count), load(type->inner, cell, glsl_element_at(type->inner), kernels).text);
-  } else if (type->is_struct() && !type->is_union) {
+  } else if (type->is_struct()) {
     std::string parts;
     for (const Field& field : type->fields)
       (parts += parts.empty() ? "" : ", ") += load(field.type, cell, glsl_at_plus(field.offset), kernels).text;
@@ -312,13 +278,12 @@ std::string Memory::load_function(const Type* type, const Cell& cell, const std:
 
 std::string Memory::store_function(const Type* type, const Cell& cell, const std::string& name,
                                    const KernelSet& kernels) {
-  glsl_check_union(unit_, type);
   std::string body;
   const auto line = [&](const std::string& statement) { body += "  " + statement + "\n"; };
   if (type->is_array()) {
     line(base::format("for (int i = 0; i < {}; ++i) {}", std::max(1U, type->count),
                       store(type->inner, cell, glsl_element_at(type->inner), {"value[i]"}, kernels)));
-  } else if (type->is_struct() && !type->is_union) {
+  } else if (type->is_struct()) {
     for (uint32_t i = 0; i < type->fields.size(); ++i)
       line(store(type->fields[i].type, cell, glsl_at_plus(type->fields[i].offset),
                  {"value." + unit_.types.field_name(type, i)}, kernels));
@@ -461,9 +426,6 @@ Text Memory::get(const Type* type, const WordPlace& from) {
   if (type->is_vector() || type->is_array()) {
     for (uint32_t i = 0; i < std::max(1U, type->count); ++i)
       add(get(type->inner, glsl_further(from, i * type->inner->size)));
-  } else if (type->is_union) {
-    for (uint32_t i = 0; i < words_of(type); ++i) add({glsl_word(from, i)});
-    parts = base::format("uint[{}]({})", words_of(type), parts);
   } else {
     for (const Field& field : type->fields) add(get(field.type, glsl_further(from, field.offset)));
     if (type->fields.empty()) add({"0"});
@@ -480,9 +442,6 @@ std::string Memory::put(const Type* type, const WordPlace& to, const Text& value
     for (uint32_t i = 0; i < type->count; ++i)
       text +=
           put(type->inner, glsl_further(to, i * type->inner->size), {base::format("{}[{}]", value.text, i)}, indent);
-  } else if (type->is_union) {
-    for (uint32_t i = 0; i < words_of(type); ++i)
-      text += base::format("{}{} = {}.words[{}];\n", indent, glsl_word(to, i), value.text, i);
   } else {
     for (uint32_t i = 0; i < type->fields.size(); ++i)
       text += put(type->fields[i].type, glsl_further(to, type->fields[i].offset),

@@ -1,5 +1,5 @@
 // Values in memory: in buffers, which are accessed by address and have Metal's layout; and in arrays of 32-bit words,
-// which hold unions, the values of arguments, and variables that are reinterpreted (glsl_resolve.h).
+// which hold the values of arguments, and variables that are reinterpreted (glsl_resolve.h).
 #pragma once
 
 #include <string>

@@ -116,20 +116,12 @@ Place Writer::member(const ir::Expression& expression) {
   part.type = field.type;
   switch (part.kind) {
     case Place::Kind::Here:
-      if (whole_type->is_union) {
-        part.kind = Place::Kind::Words;
-        part.words = {operand(part.text, Level::Postfix) + ".words", 0, {}};
-      } else {
-        part.text = {base::format("{}.{}", operand(part.text, Level::Postfix),
-                                  unit_.types.field_name(whole_type, expression.index))};
-      }
+      part.text = {base::format("{}.{}", operand(part.text, Level::Postfix),
+                                unit_.types.field_name(whole_type, expression.index))};
       break;
     case Place::Kind::Buffer:
     case Place::Kind::Bytes:
       part.offset += field.offset;
-      break;
-    case Place::Kind::Words:
-      part.words.offset += field.offset;
       break;
     case Place::Kind::Nowhere:
       break;
@@ -186,15 +178,6 @@ Place Writer::element(const Place& whole_place, const ir::Expression* position) 
       else
         part.text = sum(from.text, product(int_index(*position), type->inner->size, false));
       break;
-    case Place::Kind::Words:
-      if (is_known) {
-        part.words.offset += known_index * type->inner->size;
-      } else {
-        std::string more = base::format("uint({})", index(*position).text);
-        if (type->inner->size != 1) more += base::format(" * {}u", type->inner->size);
-        part.words.moving = from.words.moving.empty() ? more : from.words.moving + " + " + more;
-      }
-      break;
     case Place::Kind::Nowhere:
       break;
   }
@@ -215,9 +198,6 @@ Text Writer::read(const Place& from) {
         return read_memory(from.type->inner, from, which * from.type->inner->size);
       }
       text = read_memory(from.type, from, 0);
-      break;
-    case Place::Kind::Words:
-      text = memory_.get(from.type, from.words);
       break;
   }
   return from.picked.empty() ? text : glsl_pick(text, from.picked);
@@ -378,11 +358,6 @@ Pointer Writer::pointer_to(const ir::Expression& place_expression) {
       Pointer part = pointer_to(*place_expression.operands[0]);
       const Type* type = place_expression.operands[0]->type;
       if (glsl_is_bytes(part)) return glsl_behind(part, {std::to_string(type->fields[place_expression.index].offset)});
-      if (type->is_union)
-        unit_.refuse(
-            base::format("a pointer to a member of the union {} is not supported on Vulkan: copy it to a "
-                         "variable first",
-                         type->name));
       part.shape.path.push_back({false, place_expression.index, 0});
       part.shape.is_kept = false;
       if (part.shape.indices() == 0) part.ints.clear();

@@ -76,35 +76,6 @@ void vectors() {
 )");
 }
 
-TEST(GlslTest, AUnionIsWords) {
-  EXPECT_EQ(glsl_text_of(sample_unions, kGlslArguments), R"(layout(push_constant, scalar) uniform unions_arguments {
-  uint64_t x;
-} arguments;
-
-Both load_Both(uint64_t at) {
-  Both value;
-  value.words[0] = 0u;
-  value.words[0] = uint_at(at).v;
-  return value;
-}
-void store_Both(uint64_t at, Both value) {
-  uint_at(at).v = value.words[0];
-}
-void unions() {
-  uint64_t x = arguments.x;
-  uint i = gl_GlobalInvocationID.x;
-  Both u = load_Both(x + uint64_t(i) * 4ul);
-  float t = uintBitsToFloat(u.words[0]) * -2.0;
-  u.words[0] = floatBitsToUint(t);
-  uint byte = uint(uint8_t(u.words[(uint(kymo_remainder(int(i), 4))) / 4u] >> int((uint(kymo_remainder(int(i), 4))) % 4u) * 8));
-  uint8_t t_1 = uint8_t(byte + 1u);
-  u.words[0] = bitfieldInsert(u.words[0], uint(t_1), 0, 8);
-  store_Both(x + uint64_t(i) * 4ul, u);
-  uint_at(x + uint64_t(i) * 4ul).v = uint_at(x + uint64_t(i) * 4ul).v ^ 256u;
-}
-)");
-}
-
 TEST(GlslTest, ValuesArePushConstants) {
   EXPECT_EQ(glsl_text_of(sample_values, kGlslArguments),
             R"(layout(push_constant, scalar) uniform values_arguments {

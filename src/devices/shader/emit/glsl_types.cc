@@ -9,8 +9,6 @@
 namespace kymo::shader::glsl {
 namespace {
 
-constexpr uint64_t kMaxUnionBytes = 1024;
-
 // The type in which an atomic is stored: atomic operations on floats use their bits.
 TypeKind glsl_atomic_kind(const Type* type) {
   const TypeKind inner = type->inner->kind;
@@ -82,24 +80,16 @@ const Types::Structure& Types::structure(const Type* type) {
   if (found != structures_.end()) return found->second;
   Structure made;
   std::string text;
-  if (type->is_union) {
-    if (type->size > kMaxUnionBytes)
-      throw Rejected{
-          {},
-          base::format("the union {} has {} bytes; the max on Vulkan is {}", type->name, type->size, kMaxUnionBytes)};
-    text = base::format("  uint words[{}];\n", words_of(type));
-  } else {
-    // Its members are declared before it.
-    std::vector<std::string> types_of;
-    for (const Field& field : type->fields) types_of.push_back(name(field.type));
-    field_names_.enter();
-    for (size_t i = 0; i < type->fields.size(); ++i) {
-      made.fields.push_back(field_names_.take(type->fields[i].name));
-      text += base::format("  {} {};\n", types_of[i], made.fields.back());
-    }
-    field_names_.leave();
-    if (type->fields.empty()) text = "  int nothing;\n";
+  // Its members are declared before it.
+  std::vector<std::string> types_of;
+  for (const Field& field : type->fields) types_of.push_back(name(field.type));
+  field_names_.enter();
+  for (size_t i = 0; i < type->fields.size(); ++i) {
+    made.fields.push_back(field_names_.take(type->fields[i].name));
+    text += base::format("  {} {};\n", types_of[i], made.fields.back());
   }
+  field_names_.leave();
+  if (type->fields.empty()) text = "  int nothing;\n";
   made.name = names_.take_outermost(type->name.empty() ? "structure" : type->name);
   declarations_ += base::format("struct {} {{\n{}}};\n", made.name, text);
   return structures_[type] = std::move(made);
@@ -115,8 +105,6 @@ const Types::Facts& Types::facts(const Type* type) {
   if (type->is_array()) {
     made = facts(type->inner);
     made.parts = glsl_limited(uint64_t{made.parts} * type->count);
-  } else if (type->is_struct() && type->is_union) {
-    made.parts = words_of(type);
   } else if (type->is_struct()) {
     for (const Field& field : type->fields) {
       const Facts& part = facts(field.type);

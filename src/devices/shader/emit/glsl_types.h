@@ -1,5 +1,5 @@
 // The types of values in GLSL: half and bfloat are floats, pointers to buffers are 64-bit addresses, atomics have their
-// value type (for a float its bits), unions are words, and pointers to variables are ints, the part of them that exists
+// value type (for a float its bits), and pointers to variables are ints, the part of them that exists
 // at run time (glsl_resolve.h).
 #pragma once
 

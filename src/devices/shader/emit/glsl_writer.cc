@@ -189,26 +189,14 @@ void Writer::store(const Place& to, const ir::Expression& given) {
     return line(base::format("{} = {};", to.text.text, text.text));
   }
   if (to.kind == Place::Kind::Nowhere) return evaluate(given);
-  const bool is_memory = to.kind == Place::Kind::Buffer || to.kind == Place::Kind::Bytes;
-  if (to.picked.empty() && is_memory) return line(write_memory(to.type, to, 0, value(given)));
+  if (to.picked.empty()) return line(write_memory(to.type, to, 0, value(given)));
   // Part by part.
   const Text named{temporary(unit_.types.name(given.type), value(given))};
-  const std::string indentation(size_t{2} * indent_, ' ');
-  if (to.picked.empty()) {
-    out_ += memory_.put(to.type, to.words, named, indentation);
-    return;
-  }
   const uint64_t size = to.type->inner->size;
   for (size_t i = 0; i < to.picked.size(); ++i) {
     const uint64_t more = std::string_view("xyzw").find(to.picked[i]) * size;
     const Text part = to.picked.size() == 1 ? named : Text{base::format("{}.{}", named.text, kComponents[i])};
-    if (is_memory) {
-      line(write_memory(to.type->inner, to, more, part));
-    } else {
-      WordPlace word = to.words;
-      word.offset += more;
-      out_ += memory_.put(to.type->inner, word, part, indentation);
-    }
+    line(write_memory(to.type->inner, to, more, part));
   }
 }
 

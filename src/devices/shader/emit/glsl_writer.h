@@ -22,7 +22,6 @@ struct Place {
   enum class Kind : uint8_t {
     Here,     // `text` can be read, and written if it is a place
     Buffer,   // at `text` plus `offset` bytes
-    Words,    // in `words`: a part of a union
     Bytes,    // in `cell`, which is reinterpreted, at `text` plus `offset` bytes
     Nowhere,  // behind a pointer that is always null
   };
@@ -30,7 +29,6 @@ struct Place {
   const Type* type = nullptr;  // before components are selected
   Text text = {};
   uint64_t offset = 0;
-  WordPlace words = {};
   std::string picked = {};       // components of a vector that is not here: "xz"
   const Type* really = nullptr;  // its real type, if it is used as another type of the same size
   const Cell* cell = nullptr;

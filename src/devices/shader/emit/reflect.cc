@@ -52,7 +52,6 @@ class ReflectRows {
         return {element.of, element.count * type->count, element.is_of_threes};
       }
       case TypeKind::Struct: {
-        if (type->is_union) return {};
         ReflectRow whole;
         for (const Field& field : type->fields) {
           const ReflectRow part = of(field.type);

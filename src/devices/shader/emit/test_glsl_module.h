@@ -25,8 +25,8 @@ class GlslModule : public ir::TestBuilder {
 
   const Type* number(TypeKind kind, uint32_t count = 1) { return count == 1 ? type(kind) : vector(kind, count); }
   const Type* array(const Type* element, uint32_t count) { return types().array(element, count); }
-  const Type* structure(std::string name, std::vector<Field> fields, bool is_union = false) {
-    Type* made = types().make_struct(std::move(name), nullptr, is_union);
+  const Type* structure(std::string name, std::vector<Field> fields) {
+    Type* made = types().make_struct(std::move(name), nullptr);
     types().complete(*made, std::move(fields));
     return made;
   }

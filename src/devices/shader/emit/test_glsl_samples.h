@@ -259,28 +259,6 @@ inline void sample_bits(GlslModule& m) {
   kernel.body = body;
 }
 
-inline void sample_unions(GlslModule& m) {
-  const Type *word = m.number(TypeKind::UInt), *real = m.number(TypeKind::Float);
-  const Type* both =
-      m.structure("Both", {{"real", real}, {"word", word}, {"bytes", m.array(m.number(TypeKind::UChar), 4)}}, true);
-  Function& kernel = m.kernel("unions");
-  Variable& x = m.buffer(kernel, "x", both);
-  Variable& i = m.local("i", word);
-  Variable& u = m.local("u", both);
-  Variable& byte = m.local("byte", word);
-  const Value shown = m.index(m.member(m.v(u), "bytes"), m.rem(m.as(TypeKind::Int, m.v(i)), m.i(4)));
-  kernel.body = {
-      m.declare(i, m.thread()),
-      m.declare(u, m.element(m.v(x), m.v(i))),
-      m.set(m.member(m.v(u), "real"), m.mul(m.member(m.v(u), "real"), m.f(-2))),
-      m.declare(byte, m.convert(word, shown)),
-      m.set(m.index(m.member(m.v(u), "bytes"), 0), m.convert(m.number(TypeKind::UChar), m.add(m.v(byte), m.u(1)))),
-      m.set(m.element(m.v(x), m.v(i)), m.v(u)),
-      m.set(m.member(m.element(m.v(x), m.v(i)), "word"),
-            m.binary(Operator::Xor, m.member(m.element(m.v(x), m.v(i)), "word"), m.u(0x100))),
-  };
-}
-
 inline void sample_positions(GlslModule& m) {
   Function& kernel = m.kernel("positions");
   Variable& out = m.buffer(kernel, "out", m.number(TypeKind::UInt));
@@ -642,7 +620,6 @@ inline const std::vector<Sample>& all_samples() {
       {"integers", sample_integers},
       {"numbers", sample_numbers},
       {"bits", sample_bits},
-      {"unions", sample_unions},
       {"reinterpreted", sample_reinterpreted},
       {"positions", sample_positions},
       {"constants", sample_constants},

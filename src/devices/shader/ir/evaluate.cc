@@ -110,7 +110,7 @@ Evaluated evaluated_whole(const Expression& e, std::vector<Evaluated> parts) {
   if (e.kind == ExpressionKind::Splat) {
     parts.resize(e.type->count, Evaluated(parts[0]));
   } else if (e.type->is_struct()) {
-    parts.resize(e.type->fields.size());  // a union's other fields
+    parts.resize(e.type->fields.size());
   } else if (e.type->is_vector() && parts.size() != e.type->count) {
     std::vector<Evaluated> components;  // it is made of smaller vectors
     for (Evaluated& part : parts) {
@@ -203,9 +203,8 @@ const Expression* to_expression(Module& module, const Type* type, const Evaluate
   }
   if (evaluated_is_zero(value)) return &module.make_expression(ExpressionKind::Zero, type, at);
   Expression& made = module.make_expression(ExpressionKind::Construct, type, at);
-  const size_t count = type->is_struct() && type->is_union ? 1 : value.parts.size();
-  made.operands.reserve(count);
-  for (size_t i = 0; i < count; ++i) {
+  made.operands.reserve(value.parts.size());
+  for (size_t i = 0; i < value.parts.size(); ++i) {
     const Expression* part = to_expression(module, part_type(type, i), value.parts[i], at);
     if (part == nullptr) return nullptr;
     made.operands.push_back(part);
@@ -504,13 +503,7 @@ class Evaluator {
       for (uint32_t i = 0; i < to.index; ++i) whole.parts.at(to.swizzle[i]) = std::move(given.parts.at(i));
       return;
     }
-    if (to.kind != ExpressionKind::Member || !to.operands[0]->type->is_union) {
-      place(to) = std::move(given);
-      return;
-    }
-    Evaluated& whole = place(*to.operands[0]);
-    for (Evaluated& other : whole.parts) other = {};
-    whole.parts.at(to.index) = std::move(given);
+    place(to) = std::move(given);
   }
 
   // ---- Statements

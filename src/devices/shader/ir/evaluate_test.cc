@@ -168,15 +168,6 @@ TEST_F(EvaluateTest, UnassignedVariablesAreNotConstant) {
   EXPECT_EQ(print(*evaluate_to_expression(module, whole, *b.variable(v))), "int2{2, 1}");
 }
 
-TEST_F(EvaluateTest, AUnionHasOneFieldAtATime) {
-  Type* both = module.types.make_struct("U", nullptr, true);
-  module.types.complete(*both, {{"i", kind(TypeKind::Int)}, {"f", kind(TypeKind::Float)}});
-  const Variable& u = b.local("u", both);
-  const Block set = {b.declare(u, b.zero(both)), b.assign(b.member(b.variable(u), "i"), i(3))};
-  EXPECT_EQ(print(*evaluate_to_expression(module, set, *b.variable(u))), "U{3}");
-  EXPECT_EQ(evaluate_to_expression(module, set, *b.member(b.variable(u), "f")), nullptr);
-}
-
 TEST_F(EvaluateTest, HugeValuesAreNotConstantAndTakeNoMemory) {
   EXPECT_EQ(evaluate_to_expression(module, {}, *b.zero(int_array(0xffffffff))), nullptr);
   const Variable& a = b.local("a", int_array(600'000));

@@ -235,7 +235,6 @@ struct Declaration {
   std::optional<Space> this_space;  // `void f() device`
   bool is_kernel = false;           // kernel, or [[kernel]]
   bool is_variadic = false;         // a pack: `Args... args`
-  bool is_guide = false;            // S(T, T) -> S<T>: a function whose result is the type
   bool is_defaulted = false, is_deleted = false, is_explicit = false, is_union = false;
   std::string_view other_stage;  // "vertex", "fragment", …: refused when it is used
 
@@ -246,7 +245,6 @@ struct Declaration {
   const Statement* body = nullptr;
   const Expression* initializer = nullptr;  // = x; {…} as Braces; (…) as Cast of the type, with `direct`
   bool direct = false;
-  const Expression* bit_width = nullptr;            // of a bit-field; its name may be empty
   std::vector<const Expression*> direct_arguments;  // T x(a, b)
   struct MemberInitializer {
     Name name;

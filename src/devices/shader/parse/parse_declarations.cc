@@ -62,7 +62,8 @@ void ParserImpl::parse_declaration(const Context& context) {
     case Word::Requires:
       fail_at_word();
     default:
-      if (at_deduction_guide(context)) return parse_deduction_guide(context);
+      if (at_deduction_guide(context))
+        fail("deduction guides are not supported: write the arguments of the template where it is used");
       return parse_simple_declaration(context);
   }
 }
@@ -70,20 +71,6 @@ void ParserImpl::parse_declaration(const Context& context) {
 bool ParserImpl::at_deduction_guide(const Context& context) const {
   return context.place == Place::Namespace && is_name(word()) && word(1) == Word::LeftParen &&
          word_at(behind_group(index_ + 1)) == Word::Arrow;
-}
-
-// S(T, T) -> S<T>;
-void ParserImpl::parse_deduction_guide(const Context& context) {
-  ast::Declaration& made = add(ast::DeclarationKind::Function, at(), context);
-  made.is_guide = true;
-  made.name = token().text;
-  advance();
-  set_headers(made, context);
-  const Keep<NameScope*> in_scope(scope_, names_.open(NameScope::Kind::Block, scope_));
-  parse_parameters(made);
-  expect(Word::Arrow, "after the parameters of", made.name);
-  made.type = parse_type();
-  expect_semicolon("the deduction guide of", made.name);
 }
 
 void ParserImpl::parse_simple_declaration(const Context& context) {
@@ -118,10 +105,7 @@ bool ParserImpl::parse_declarators(const Specifiers& specifiers, const Context& 
       parse_structured(specifiers, context);
       continue;
     }
-    if (specifiers.type != nullptr && context.place == Place::Struct && is(Word::Colon)) {
-      parse_unnamed_bits(specifiers, context);
-      continue;
-    }
+    if (specifiers.type != nullptr && context.place == Place::Struct && is(Word::Colon)) refuse_bit_field();
     Declarator declarator = parse_declarator(specifiers.type, Naming::Required);
     if (specifiers.is_typedef) {
       add_alias(specifiers, std::move(declarator), context);
@@ -363,7 +347,7 @@ void ParserImpl::parse_variable(const Specifiers& specifiers, Declarator declara
 
 void ParserImpl::parse_initializer(ast::Declaration& variable, const Context& context) {
   const Keep<bool> outside(in_template_arguments_, false);
-  if (is(Word::Colon) && context.place == Place::Struct) parse_bit_width(variable);
+  if (is(Word::Colon) && context.place == Place::Struct) refuse_bit_field();
   if (take(Word::Equal)) {
     variable.initializer = parse_initializer_clause();
   } else if (is(Word::LeftBrace)) {
@@ -383,18 +367,8 @@ void ParserImpl::parse_initializer(ast::Declaration& variable, const Context& co
   }
 }
 
-void ParserImpl::parse_bit_width(ast::Declaration& field) {
-  if (field.is_static) fail("a static member cannot be a bit-field: leave out static, or the number of bits");
-  advance();
-  field.bit_width = parse_conditional();
-}
-
-// uint : 3;
-void ParserImpl::parse_unnamed_bits(const Specifiers& specifiers, const Context& context) {
-  ast::Declaration& made = add(ast::DeclarationKind::Variable, at(), context);
-  made.type = specifiers.type;
-  made.is_static = specifiers.is_static;
-  parse_bit_width(made);
+void ParserImpl::refuse_bit_field() const {
+  fail("bit-fields are not supported: declare an integer, and take its bits by shifts and masks");
 }
 
 void ParserImpl::add_alias(const Specifiers& specifiers, Declarator declarator, const Context& context) {

@@ -11,12 +11,6 @@ TEST(ParseStructsTest, FieldsInAllShapes) {
             "[[position]]; }");
 }
 
-TEST(ParseStructsTest, BitFields) {
-  EXPECT_EQ(parsed("struct S { uint a : 3, b : 2 + 3, : 4; int : 0; bool c : 1 = true; int d; };"),
-            "struct S { a: uint bits 3; b: uint bits (2 + 3); : uint bits 4; : int bits 0; c: bool bits 1 = true; d: "
-            "int; }");
-}
-
 TEST(ParseStructsTest, AccessIsKept) {
   EXPECT_EQ(parsed(R"(struct S { int a; private: int b; protected: int c; public: int d; };
 class C { int a; public: int b; };)"),

@@ -217,7 +217,6 @@ class ParserImpl {
   void parse_namespace_alias(const Context& context);
   void parse_namespace_part(const Context& context, bool is_inline);  // a::b::c creates nested namespaces
   bool at_deduction_guide(const Context& context) const;
-  void parse_deduction_guide(const Context& context);
   void parse_using(const Context& context);
   void parse_alias(const Context& context);
   void parse_using_names(const Context& context);
@@ -225,8 +224,7 @@ class ParserImpl {
   void add_alias(const Specifiers& specifiers, Declarator declarator, const Context& context);
   void parse_variable(const Specifiers& specifiers, Declarator declarator, const Context& context);
   void parse_initializer(ast::Declaration& variable, const Context& context);
-  void parse_bit_width(ast::Declaration& field);
-  void parse_unnamed_bits(const Specifiers& specifiers, const Context& context);
+  [[noreturn]] void refuse_bit_field() const;
   void parse_structured(const Specifiers& specifiers, const Context& context);
   bool at_structured() const;
   bool at_parameters() const;  // T f(…): a function's, not a variable's arguments

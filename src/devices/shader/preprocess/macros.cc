@@ -62,21 +62,20 @@ class MacroBodyReader {
       return;
     }
     while (at_ < body_.size()) read_part();
-    check_pastes(0, macro_.parts.size());
+    check_pastes();
   }
 
  private:
   using Kind = MacroPart::Kind;
 
   void add(Kind kind, size_t token, uint32_t parameter = 0) {
-    macro_.parts.push_back({kind, false, static_cast<uint32_t>(token), parameter, 0});
+    macro_.parts.push_back({kind, false, static_cast<uint32_t>(token), parameter});
   }
 
   void read_part() {
     const Token& token = body_[at_];
     if (token.is("##")) return add(Kind::Paste, at_++);
     if (macro_.is_function && token.is("#")) return read_stringify();
-    if (is_optional(at_)) return read_optional(Kind::Optional, at_);
     const int parameter = parameter_of(token);
     if (parameter < 0) refuse_variable_names(token);
     add(parameter < 0 ? Kind::Text : Kind::Parameter, at_, static_cast<uint32_t>(std::max(parameter, 0)));
@@ -85,7 +84,6 @@ class MacroBodyReader {
 
   void read_stringify() {
     const size_t sharp = at_++;
-    if (is_optional(at_)) return read_optional(Kind::StringifyOptional, sharp);
     const int parameter = at_ < body_.size() ? parameter_of(body_[at_]) : -1;
     if (parameter < 0) {
       throw Rejected{body_[sharp].at,
@@ -95,45 +93,15 @@ class MacroBodyReader {
     add(Kind::Stringify, sharp, static_cast<uint32_t>(parameter));
   }
 
-  bool is_optional(size_t at) const {
-    return macro_.is_variadic && at < body_.size() && body_[at].is_name("__VA_OPT__");
-  }
-
-  void read_optional(Kind kind, size_t token) {
-    const Location begin = body_[at_++].at;
-    const auto reject = [&](std::string_view why) {
-      return Rejected{begin, base::format("__VA_OPT__ in macro \"{}\" {}", macro_.name, why)};
-    };
-    if (at_ == body_.size() || !body_[at_].is("(")) throw reject("needs its parentheses");
-    ++at_;
-    const size_t first = macro_.parts.size();
-    add(kind, token);
-    for (size_t open = 1;;) {
-      if (at_ == body_.size()) throw reject("does not end: \")\" is missing");
-      if (is_optional(at_)) throw reject("may not be inside another");
-      if (body_[at_].is("(")) ++open;
-      if (body_[at_].is(")") && --open == 0) break;
-      read_part();
-    }
-    ++at_;
-    check_pastes(first + 1, macro_.parts.size());
-    macro_.parts[first].end = static_cast<uint32_t>(macro_.parts.size());
-  }
-
   // ## needs something on both sides; parameters beside it are taken as they were given.
-  void check_pastes(size_t begin, size_t end) {
+  void check_pastes() {
     auto& parts = macro_.parts;
-    size_t before = begin;
-    for (size_t i = begin; i < end;) {
-      if (parts[i].kind == Kind::Paste) {
-        if (i == begin || i + 1 == end || parts[i + 1].kind == Kind::Paste) {
-          throw Rejected{body_[parts[i].token].at,
-                         base::format("## in macro \"{}\" needs something on both of its sides", macro_.name)};
-        }
-        parts[before].is_raw = parts[i + 1].is_raw = true;
-      }
-      before = i;
-      i = std::max<size_t>(i + 1, parts[i].end);  // an optional part counts as one
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].kind != Kind::Paste) continue;
+      if (i == 0 || i + 1 == parts.size() || parts[i + 1].kind == Kind::Paste)
+        throw Rejected{body_[parts[i].token].at,
+                       base::format("## in macro \"{}\" needs something on both of its sides", macro_.name)};
+      parts[i - 1].is_raw = parts[i + 1].is_raw = true;
     }
   }
 
@@ -144,9 +112,11 @@ class MacroBodyReader {
   }
 
   void refuse_variable_names(const Token& token) const {
-    if (token.text != "__VA_ARGS__" && token.text != "__VA_OPT__") return;
-    throw Rejected{token.at,
-                   base::format("{} is allowed only in macros that end their parameters with \"...\"", token.text)};
+    if (token.text == "__VA_OPT__")
+      throw Rejected{token.at,
+                     "__VA_OPT__ is not supported: write ## before __VA_ARGS__, which drops the comma before it"};
+    if (token.text != "__VA_ARGS__") return;
+    throw Rejected{token.at, "__VA_ARGS__ is allowed only in macros that end their parameters with \"...\""};
   }
 
   Macro& macro_;
@@ -322,7 +292,7 @@ bool Expander::expand(Macro& macro, const MacroToken& name) {
   std::vector<Argument> arguments;
   if (macro.is_function && !read_arguments(macro, arguments)) return false;
   std::vector<MacroToken> made;
-  substitute(macro, arguments, 0, macro.parts.size(), made);
+  substitute(macro, arguments, made);
   Context& context = push(Context::Kind::Expansion, std::move(made));
   context.macro = &macro;
   context.space_before = name.space_before;
@@ -387,7 +357,7 @@ void Expander::end_line() {
 
 // ---- Substitution ---------------------------------------------------------------------------------------------------
 
-// The expansion of a macro from its parts: #, ## and __VA_OPT__.
+// The expansion of a macro from its parts: # and ##.
 
 namespace {
 
@@ -396,12 +366,11 @@ bool is_placemarker(const MacroToken& token) { return token.kind == TokenKind::E
 
 }  // namespace
 
-void Expander::substitute(const Macro& macro, std::vector<Argument>& arguments, size_t begin, size_t end,
-                          std::vector<MacroToken>& out) {
+void Expander::substitute(const Macro& macro, std::vector<Argument>& arguments, std::vector<MacroToken>& out) {
   using Kind = MacroPart::Kind;
   bool pasted = false;  // the next piece is pasted to the current one
   MacroToken made;
-  for (size_t i = begin; i < end; ++i) {
+  for (size_t i = 0; i < macro.parts.size(); ++i) {
     const MacroPart& part = macro.parts[i];
     const MacroToken& token = macro.body[part.token];
     switch (part.kind) {
@@ -425,16 +394,6 @@ void Expander::substitute(const Macro& macro, std::vector<Argument>& arguments, 
           pasted = false;
         }
         append(tokens, token.space_before, pasted, out);
-        break;
-      }
-      case Kind::Optional:
-      case Kind::StringifyOptional: {
-        std::vector<MacroToken> inner;
-        const bool is_there = !expanded(arguments.back()).empty();
-        if (is_there) substitute(macro, arguments, i + 1, part.end, inner);
-        if (part.kind == Kind::StringifyOptional) inner = {stringify(inner, token)};
-        append(inner, token.space_before, pasted, out);
-        i = part.end - 1;
         break;
       }
     }

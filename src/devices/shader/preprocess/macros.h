@@ -22,18 +22,15 @@ struct MacroToken : Token {
 // One step of an expansion.
 struct MacroPart {
   enum class Kind : uint8_t {
-    Text,              // body[token]
-    Parameter,         // the argument, expanded; unexpanded if `is_raw`
-    Stringify,         // # parameter
-    Paste,             // ##
-    Optional,          // __VA_OPT__(: the parts up to `end`, if there are variable arguments
-    StringifyOptional  // # __VA_OPT__(
+    Text,       // body[token]
+    Parameter,  // the argument, expanded; unexpanded if `is_raw`
+    Stringify,  // # parameter
+    Paste,      // ##
   };
   Kind kind = Kind::Text;
   bool is_raw = false;     // next to ##
   uint32_t token = 0;      // its index in the body
   uint32_t parameter = 0;  // its number
-  uint32_t end = 0;
 };
 
 enum class MacroKind : uint8_t { Defined, File, Line, Counter, HasInclude };
@@ -140,9 +137,8 @@ class Expander {
   bool read_arguments(const Macro& macro, std::vector<Argument>& arguments);
   const std::vector<MacroToken>& expanded(Argument& argument);
 
-  // The parts of a macro, from `begin` to `end`, with its arguments inserted.
-  void substitute(const Macro& macro, std::vector<Argument>& arguments, size_t begin, size_t end,
-                  std::vector<MacroToken>& out);
+  // The parts of a macro, with its arguments inserted.
+  void substitute(const Macro& macro, std::vector<Argument>& arguments, std::vector<MacroToken>& out);
   void append(std::span<const MacroToken> piece, bool space_before, bool pasted, std::vector<MacroToken>& out);
   void paste(std::vector<MacroToken>& out, const MacroToken& right);
   MacroToken stringify(const std::vector<MacroToken>& tokens, const MacroToken& sharp);

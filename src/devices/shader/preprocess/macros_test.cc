@@ -97,13 +97,6 @@ TEST(MacroTest, VariableArgumentsAreTheRest) {
   EXPECT_EQ(preprocessed("#define F(a, ...) g(a, ## __VA_ARGS__)\nF(1) F(1, 2, 3)"), "g(1) g(1, 2, 3)");
 }
 
-TEST(MacroTest, OptionalTextNeedsArguments) {
-  EXPECT_EQ(preprocessed("#define F(a, ...) f(a __VA_OPT__(,) __VA_ARGS__)\nF(1) F(1, 2) F(1,)"), "f(1) f(1 , 2) f(1)");
-  EXPECT_EQ(preprocessed("#define NONE\n#define F(...) [__VA_OPT__(x)]\nF() F(NONE) F(1)"), "[] [] [x]");
-  EXPECT_EQ(preprocessed("#define F(a, ...) a ## __VA_OPT__(b c) ## d\nF(x) F(x, 1)"), "xd xb cd");
-  EXPECT_EQ(preprocessed("#define F(...) #__VA_OPT__(a __VA_ARGS__ (b))\nF() F(1)"), "\"\" \"a 1 (b)\"");
-}
-
 TEST(MacroTest, InstantiationsByMacroWork) {
   EXPECT_EQ(preprocessed("#define INSTANTIATE(T)                              \\\n"
                          "  template [[host_name(\"fill_\" #T)]] kernel void fill<T>( \\\n"
@@ -191,11 +184,7 @@ TEST(MacroTest, WrongDefinitionsAreReported) {
   EXPECT_THAT(fault("A a ##"), HasSubstr("## in macro \"A\" needs something on both of its sides"));
   EXPECT_THAT(fault("F(a) a ## ## a"), HasSubstr("needs something on both of its sides"));
   EXPECT_THAT(fault("F(a) __VA_ARGS__"), HasSubstr("__VA_ARGS__ is allowed only in macros that end"));
-  EXPECT_THAT(fault("A __VA_OPT__(x)"), HasSubstr("__VA_OPT__ is allowed only in macros that end"));
-  EXPECT_THAT(fault("F(...) __VA_OPT__"), HasSubstr("needs its parentheses"));
-  EXPECT_THAT(fault("F(...) __VA_OPT__((x)"), HasSubstr("does not end"));
-  EXPECT_THAT(fault("F(...) __VA_OPT__(a __VA_OPT__(b))"), HasSubstr("may not be inside another"));
-  EXPECT_THAT(fault("F(...) __VA_OPT__(## a)"), HasSubstr("needs something on both of its sides"));
+  EXPECT_THAT(fault("F(...) __VA_OPT__(x)"), HasSubstr("__VA_OPT__ is not supported: write ## before __VA_ARGS__"));
 }
 
 TEST(MacroTest, NumbersAreCheckedAfterExpansion) {

@@ -1,7 +1,7 @@
 // Converts a source to tokens: comments and line joins are removed, directives executed, macros expanded.
 //
 // Supports all features of the C++ preprocessor that shaders use: object-like and function-like macros with variadics,
-// # and ##, __VA_ARGS__, __VA_OPT__, #if with defined() and __has_include, #include, #pragma once, #error, #line
+// # and ##, __VA_ARGS__, #if with defined() and __has_include, #include, #pragma once, #error, #line
 // ignored, __FILE__, __LINE__, __COUNTER__, __METAL__, __METAL_VERSION__ (320), __HAVE_BFLOAT__. Includes are looked up
 // among the headers of the caller and the built-in ones (headers.h); an unknown one is an error that lists the known
 // ones. A header with #pragma once is read once.

@@ -91,7 +91,7 @@ Class& Types::instantiate_class(const Symbol& given, TemplateArguments arguments
     name.resize(kLongestName);
     name += "...>";
   }
-  made.type = table_.make_struct(std::move(name), &made, declaration->is_union);
+  made.type = table_.make_struct(std::move(name), &made);
   made.arguments = std::move(arguments);
   made.scope = &lookup_.make_scope(Scope::Kind::Class, bound);
   made.scope->owner = &made;
@@ -160,7 +160,7 @@ void Types::complete_members(Class& made) {
   for (const ast::TypeName* written : declaration.bases) {
     const Type* type = resolve_plain(*written, *made.scope->parent);
     Class* base = class_of(type);
-    if (base == nullptr || base->type->is_union || !type->complete)
+    if (base == nullptr || base->in_words || !type->complete)
       throw Rejected{written->at, base::format("{} cannot be a base: it is not a complete struct", in_quotes(type))};
     made.ancestors += 1 + base->ancestors;
     if (made.ancestors > kMaxAncestors)
@@ -176,7 +176,7 @@ void Types::complete_members(Class& made) {
   for (const ast::Declaration* member : declaration.members)
     if (member->kind == ast::DeclarationKind::StaticAssert)
       asserts.push_back(member);
-    else if (member->bit_width == nullptr || !member->name.empty())
+    else
       lookup_.declare(*member, *made.scope, &made);
 
   uint32_t align = written_align(declaration, *made.scope);
@@ -208,13 +208,10 @@ void Types::complete_members(Class& made) {
                      ? table_.pointer(type.type->inner, type.type->space, type.type->is_const)
                      : type.type;
     added.align = std::max(added.type->align, written_align(*member, *made.scope));
-    if (member->bit_width != nullptr) set_width(made, added, *member);
   }
   std::vector<Field> fields;
-  if (made.type->is_union)
+  if (declaration.is_union && !made.members.empty())
     store_union(made, fields, align);
-  else if (made.has_bits)
-    store_bits(made, fields, align);
   else
     store_members(made, fields, align);
   uint32_t parts = 0;
@@ -268,22 +265,8 @@ void Types::store_members(Class& made, std::vector<Field>& fields, uint32_t& ali
   }
 }
 
-// A union is stored as its first member if all members are numbers of one size; else as an array of words: of uint, or
-// of ushort or uchar if its alignment is less than that of uint.
+// A union is stored as an array of words: of uint, or of ushort or uchar if its alignment is less than that of uint.
 void Types::store_union(Class& made, std::vector<Field>& fields, uint32_t& align) {
-  // Bit-fields without a name have no effect here.
-  std::erase_if(made.members, [](const Member& member) { return member.is_bits && member.name.empty(); });
-  const bool is_plain = std::ranges::all_of(made.members, [&](const Member& member) {
-    return member.type->is_number() && !member.type->scalar()->is(TypeKind::Bool) && !member.is_bits &&
-           member.type->size == made.members[0].type->size;
-  });
-  if (is_plain) {
-    for (Member& member : made.members) {
-      member.field = static_cast<uint32_t>(fields.size());
-      fields.push_back({member.name, member.type, 0, member.align});
-    }
-    return;
-  }
   uint64_t size = 0;
   for (const Member& member : made.members) {
     const Type* type = member.type;
@@ -298,7 +281,6 @@ void Types::store_union(Class& made, std::vector<Field>& fields, uint32_t& align
   const TypeKind word = align == 1 ? TypeKind::UChar : align == 2 ? TypeKind::UShort : TypeKind::UInt;
   size = (size + align - 1) / align * align;
   made.in_words = true;
-  made.type->is_union = false;
   fields = {{"words", table_.array(table_.get(word), static_cast<uint32_t>(size / table_.get(word)->size))}};
 }
 
@@ -319,81 +301,6 @@ void Types::complete_pointee(const Type* type, Location at) {
     pending_.emplace_back(made, at);
   else
     complete(*made, at);
-}
-
-// ---- Bit-fields -----------------------------------------------------------------------------------------------------
-
-// The layout of bit-fields: Clang's, on little-endian machines.
-//
-// A bit-field begins at the next bit, unless it would then cross a boundary of its type: then it begins there. One of 0
-// bits moves to such a boundary. Neighbours share bytes, also with the padding of the member before them.
-//
-// The type of the struct has unsigned integers where the bit-fields are. They have no meaning of their own: one may
-// hold several bit-fields, and a bit-field may be in several of them.
-
-namespace {
-
-constexpr uint64_t kByte = 8;  // bits
-
-uint64_t bits_round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
-
-}  // namespace
-
-void Types::set_width(Class& owner, Member& member, const ast::Declaration& declaration) {
-  const auto name = [&] { return member.name.empty() ? "a bit-field" : base::format("\"{}\"", member.name); };
-  if (!member.type->is_integer() && !member.type->is(TypeKind::Bool))
-    throw Rejected{declaration.at, base::format("a bit-field has a type of integers or bool, and {} is {}", name(),
-                                                in_quotes(member.type))};
-  const Location at = declaration.bit_width->at;
-  const uint64_t width =
-      context_.expressions->constant_integer(*declaration.bit_width, *owner.scope, "the number of bits");
-  const uint64_t most = member.type->is(TypeKind::Bool) ? 1 : member.type->size * kByte;
-  if (width > most)
-    throw Rejected{at, base::format("{} has {} bits, and {} has only {}", name(), static_cast<int64_t>(width),
-                                    in_quotes(member.type), most)};
-  if (width == 0 && !member.name.empty())
-    throw Rejected{at, base::format("{} has 0 bits: only a bit-field without a name may have so few", name())};
-  member.is_bits = true;
-  member.width = static_cast<uint32_t>(width);
-  owner.has_bits = true;
-}
-
-void Types::store_bits(Class& made, std::vector<Field>& fields, uint32_t& align) {
-  uint64_t next = 0;    // bit
-  uint64_t stored = 0;  // bytes that have a field already
-  // Fields for the bytes of bit-fields before `next`, as large as the bytes until `end` allow.
-  const auto store_until = [&](uint64_t end) {
-    while (stored * kByte < next) {
-      const TypeKind kind = stored % 4 == 0 && stored + 4 <= end   ? TypeKind::UInt
-                            : stored % 2 == 0 && stored + 2 <= end ? TypeKind::UShort
-                                                                   : TypeKind::UChar;
-      fields.push_back({"bits", table_.get(kind)});
-      stored += table_.get(kind)->size;
-    }
-  };
-  for (Member& member : made.members) {
-    const uint64_t unit = member.type->size * kByte;
-    if (member.is_bits) {
-      if (member.align > member.type->align) next = bits_round_up(next, member.align * kByte);
-      if (member.width == 0 || next % unit + member.width > unit) next = bits_round_up(next, unit);
-      member.bit = next;
-      next += member.width;
-      if (!member.name.empty()) align = std::max(align, member.align);
-      continue;
-    }
-    if (member.type->size > kLargestStruct || stored > kLargestStruct)
-      throw Rejected{made.declaration->at,
-                     base::format("\"{}\" is larger than {} bytes", made.type->name, kLargestStruct)};
-    const uint64_t offset = bits_round_up(bits_round_up(next, kByte) / kByte, member.align);
-    store_until(offset);
-    member.field = static_cast<uint32_t>(fields.size());
-    fields.push_back({member.name, member.type, 0, member.align});
-    align = std::max(align, member.align);
-    stored = offset + member.type->size;
-    next = stored * kByte;
-  }
-  store_until(bits_round_up(bits_round_up(next, kByte) / kByte, align));
-  std::erase_if(made.members, [](const Member& member) { return member.is_bits && member.name.empty(); });
 }
 
 // ---- Enums and static_assert ----------------------------------------------------------------------------------------

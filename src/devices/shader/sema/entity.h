@@ -108,16 +108,13 @@ struct Scope {
 
 // ---- Classes and functions -----------------------------------------------------------------------------------------
 
-// A base or a member of a struct, as it was written. Bit-fields share fields of the type, which are unsigned integers.
+// A base or a member of a struct, as it was written.
 struct Member {
   std::string name;
   const Type* type = nullptr;
   uint32_t align = 1;
   static constexpr uint32_t kNoField = UINT32_MAX;  // an empty base, which takes no space
-  uint32_t field = 0;    // its number in the type, unless it is a bit-field, or the struct is stored in words
-  bool is_bits = false;  // a bit-field:
-  uint32_t width = 0;    // in bits
-  uint64_t bit = 0;      // its first bit, counted from the start of the struct
+  uint32_t field = 0;                               // its number in the type, unless the struct is stored in words
 };
 
 // A struct, or one instance of a struct template.
@@ -129,7 +126,6 @@ struct Class {
   Type* type = nullptr;
   std::vector<Class*> bases;       // they come first in `members`; those with fields come first in type->fields
   std::vector<Member> members;     // none of a lambda
-  bool has_bits = false;           // one of the members is a bit-field
   bool in_words = false;           // a union whose type has one field, an array of words (lowering/code_writer.cc)
   const Symbol* symbol = nullptr;  // from which it was instantiated: all instances of a template share it
   uint32_t ancestors = 0;          // bases, and their bases, each as often as it occurs
@@ -190,13 +186,10 @@ struct Value {
   Scope* braces_scope = nullptr;
   bool is_null = false;  // nullptr
   bool is_literal_zero = false;
-  // A place in a union: `ir` is its storage, whose type differs from `type`. See lowering/expressions.cc.
-  const Type* viewed = nullptr;
-  const ir::Expression* view_index = nullptr;  // an element of the viewed type; in words: more bytes
-  bool in_words = false;                       // a union that is an array of words: code_writer.cc
-  uint32_t view_at = 0;                        // in words: its first byte
-  const Member* bits = nullptr;                // a bit-field: `viewed` is the struct, `ir` is its place or its words
-  const Type* promoted = nullptr;              // of the contents of a bit-field: its type in arithmetic, if it differs
+  // A place in a union: `ir` is its words. See lowering/code_writer.cc.
+  bool in_words = false;
+  uint32_t view_at = 0;                        // its first byte
+  const ir::Expression* view_index = nullptr;  // and this many bytes more; null: none
   const FunctionInstance* home = nullptr;      // of a Local: its function
   const ir::Expression* kept = nullptr;        // of a place: its contents when it was evaluated
 };

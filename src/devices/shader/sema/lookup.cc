@@ -259,10 +259,6 @@ void Lookup::declare_function(const ast::Declaration& declaration, Scope& scope,
   if (!declaration.other_stage.empty())
     throw Rejected{declaration.at,
                    base::format("{} functions are not supported: only kernels are", declaration.other_stage)};
-  if (declaration.is_guide) {
-    declared_.guides[{&scope, declaration.name}].push_back(&declaration);
-    return;
-  }
   if (declaration.name.starts_with('~')) {
     if (!declare_is_empty(declaration.body))
       throw Rejected{declaration.at, "a destructor that does something is not supported"};

@@ -35,8 +35,6 @@ struct Declared {
   std::unordered_map<const ast::Declaration*, std::vector<PlacedDeclaration>> outside;
   // Explicit specialisations of functions, by scope and name.
   std::map<std::pair<const Scope*, std::string_view>, std::vector<PlacedDeclaration>> specialised;
-  // Deduction guides, by scope and name of the struct template.
-  std::map<std::pair<const Scope*, std::string_view>, std::vector<const ast::Declaration*>> guides;
   // The declaration before the definition of a struct template, which may have the defaults of its parameters.
   std::unordered_map<const ast::Declaration*, const ast::Declaration*> forward;
 };

@@ -302,7 +302,7 @@ Rank Overloads::rank(const Value& from, const QualifiedType& to) {
 
 Rank Overloads::rank_reference(const Value& from, const Type* reference) {
   const Type* to = reference->inner;
-  if (from.is_place && from.braces == nullptr && from.bits == nullptr) {
+  if (from.is_place && from.braces == nullptr) {
     const bool fits = rank_fits_space(from.space, from.is_const, reference->space);
     const bool may_write = reference->is_const || reference->space == Space::Constant || !from.is_const;
     if (from.type == to && fits && may_write) {

@@ -225,7 +225,7 @@ kernel "f" void f([[buffer(0)]] device A* p, [[value(1) const]] A c, [[buffer(2)
 )");
 }
 
-TEST(StructsTest, UnionsAreViewsOfTheirFirstMember) {
+TEST(StructsTest, UnionsAreWords) {
   EXPECT_EQ("\n" + lines(R"(U u;
 u.f = a[0];
 u.n |= 0x80000000u;
@@ -237,15 +237,16 @@ a[2] = w.f;)",
                          R"(union U { float f; uint n; half2 h; uchar4 c; };)"),
             R"(
 U u
-u.f = (*(a + 0))
-u.f = bitcast<float>((bitcast<uint>(u.f) | 2147483648u))
-(*(a + 1)) = u.f
-half2 view = bitcast<half2>(u.f)
-view[0] = 2.0h
-u.f = bitcast<float>(view)
-(*(b + 0)) = int(bitcast<uchar4>(u.f)[1])
-U w = U{1.0f}
-(*(a + 2)) = w.f
+float t = (*(a + 0))
+u.words[0] = bitcast<uint>(t)
+u.words[0] = (u.words[0] | 2147483648u)
+(*(a + 1)) = bitcast<float>(u.words[0])
+u.words[0] = ((u.words[0] & (~(65535u << 0))) | (uint(bitcast<ushort>(2.0h)) << 0))
+(*(b + 0)) = int(uchar((u.words[0] >> 8)))
+U value = U{}
+value.words[0] = bitcast<uint>(1.0f)
+U w = value
+(*(a + 2)) = bitcast<float>(w.words[0])
 )");
 }
 

@@ -80,9 +80,6 @@ class Types {
   void store_members(Class& made, std::vector<Field>& fields, uint32_t& align);
   void store_union(Class& made, std::vector<Field>& fields, uint32_t& align);
   void evaluate_enumerators(const ast::Declaration& declaration, Scope& inside);
-  // ---- Bit-fields
-  void set_width(Class& owner, Member& member, const ast::Declaration& declaration);
-  void store_bits(Class& made, std::vector<Field>& fields, uint32_t& align);
   void complete_value(const Type* type, Location at);
   // Completes the pointee, as soon as nothing else is being completed.
   void complete_pointee(const Type* type, Location at);

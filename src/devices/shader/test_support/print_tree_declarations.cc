@@ -108,10 +108,6 @@ void Printer::variable(const Declaration& declaration) {
   text += ": ";
   type(*declaration.type);
   attributes(declaration);
-  if (declaration.bit_width != nullptr) {
-    text += " bits ";
-    expression(*declaration.bit_width);
-  }
   if (declaration.direct) {
     text += '(';
     list(declaration.direct_arguments, [this](const Expression* each) { expression(*each); });

@@ -177,7 +177,7 @@ const char* construct_fault(const Expression& e) {
     return e.operands.size() == type->count ? "" : "the parts are too many or too few";
   }
   if (!type->is_struct()) return "it is not a vector, array or struct";
-  const size_t wanted = type->is_union ? std::min<size_t>(1, type->fields.size()) : type->fields.size();
+  const size_t wanted = type->fields.size();
   if (e.operands.size() != wanted) return "the parts are too many or too few";
   for (size_t i = 0; i < e.operands.size(); ++i)
     if (!is_given(type->fields[i].type, e.operands[i]->type)) return "a part has another type than its field";

@@ -145,12 +145,11 @@ const Type* TypeTable::reference(const Type* to, Space space, bool is_const) {
   return derive(TypeKind::Reference, to, 0, false, space, is_const);
 }
 
-Type* TypeTable::make_struct(std::string name, const void* declaration, bool is_union) {
+Type* TypeTable::make_struct(std::string name, const void* declaration) {
   Type& made = types_.emplace_back();
   made.kind = TypeKind::Struct;
   made.name = std::move(name);
   made.declaration = declaration;
-  made.is_union = is_union;
   made.id = static_cast<uint32_t>(types_.size() - 1);
   return &made;
 }
@@ -171,7 +170,7 @@ void TypeTable::complete(Type& made, std::vector<Field> fields, uint32_t at_leas
   made.size = 0;
   for (Field& field : made.fields) {
     const uint32_t align = std::max({1U, field.type->align, field.align});
-    field.offset = made.is_union ? 0 : type_round_up(made.size, align);
+    field.offset = type_round_up(made.size, align);
     made.size = std::max(made.size, std::min(kMaxBytes, field.offset + field.type->size));
     made.align = std::max(made.align, align);
   }

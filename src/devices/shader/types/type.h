@@ -57,7 +57,6 @@ struct Type {
   std::string name;  // as in the source, with its scope and template arguments: for messages
   std::vector<Field> fields;
   bool complete = false;
-  bool is_union = false;
   const void* declaration = nullptr;  // of the stage that created it
 
   // In Metal's memory layout: a vector of 3 takes the space of 4 unless it is packed. 0 for void and references.
@@ -97,7 +96,7 @@ class TypeTable {
   const Type* pointer(const Type* to, Space space, bool is_const = false);
   const Type* reference(const Type* to, Space space, bool is_const = false);
   // A new struct, different from all others; complete() computes the layout of its fields.
-  Type* make_struct(std::string name, const void* declaration, bool is_union = false);
+  Type* make_struct(std::string name, const void* declaration);
   void complete(Type& made, std::vector<Field> fields, uint32_t at_least_align = 1);
   // A new enum, different from all others and from its integer type.
   const Type* make_enum(std::string name, const Type* underlying, bool is_scoped, const void* declaration);

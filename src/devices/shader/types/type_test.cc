@@ -11,8 +11,8 @@ class TypeTest : public ::testing::Test {
   const Type* vector(TypeKind kind, uint32_t count, bool packed = false) {
     return types.vector(types.get(kind), count, packed);
   }
-  const Type* structure(std::vector<Field> fields, bool is_union = false, uint32_t at_least_align = 1) {
-    Type* made = types.make_struct("S", nullptr, is_union);
+  const Type* structure(std::vector<Field> fields, uint32_t at_least_align = 1) {
+    Type* made = types.make_struct("S", nullptr);
     types.complete(*made, std::move(fields), at_least_align);
     return made;
   }
@@ -71,15 +71,9 @@ TEST_F(TypeTest, StructsAreLaidOutAsInC) {
   EXPECT_EQ(made->align, 16U);
 }
 
-TEST_F(TypeTest, UnionsHaveTheSizeOfTheirLargestMember) {
-  const Type* made = structure({{"a", vector(TypeKind::UShort, 3, true)}, {"b", scalar(TypeKind::Int)}}, true);
-  EXPECT_EQ(made->fields[1].offset, 0U);
-  EXPECT_EQ(made->size, 8U);
-}
-
 TEST_F(TypeTest, AnEmptyStructHasOneByte) {
   EXPECT_EQ(structure({})->size, 1U);
-  EXPECT_EQ(structure({}, false, 16)->size, 16U);
+  EXPECT_EQ(structure({}, 16)->size, 16U);
 }
 
 TEST_F(TypeTest, SizesOfHugeArraysDoNotOverflow) {

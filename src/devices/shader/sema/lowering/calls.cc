@@ -34,8 +34,8 @@ Value Lowering::call_value(const Value& callee, std::span<const Value> given, Sc
 }
 
 Value Lowering::object_place(const Value& object, Location at) {
-  if (object.is_place && object.viewed == nullptr) return object;
-  if (object.is_place && object.bits == nullptr) return place_at(address(object, at), object.is_const);
+  if (object.is_place && !object.in_words) return object;
+  if (object.is_place) return place_at(address(object, at), object.is_const);
   const Value loaded = load(object);
   ir::Variable& kept = local("object", loaded.type, loaded.ir, at);
   Value place = variable_place(kept, at);

@@ -36,12 +36,7 @@ const ir::Expression* CodeWriter::read(const Value& value) {
   ir::Builder& make = build(value.ir->at);
   const ir::Expression* read = value.ir;
   if (is_absent(value)) return make.zero(plain(value.type));
-  if (value.bits != nullptr) return read_bits(value);
   if (value.in_words) return read_view(value);
-  if (value.viewed != nullptr) {
-    if (value.view_index != nullptr) return make.index(make.bitcast(value.viewed, read), value.view_index);
-    return make.bitcast(value.viewed, read);
-  }
   if (read->kind == ir::ExpressionKind::Swizzle && effects_is_packed(read->operands[0]->type)) {
     // Of a packed vector in memory: reads the vector, then takes the components.
     const ir::Expression* whole =
@@ -72,7 +67,6 @@ Value CodeWriter::load(const Value& value) {
   Value loaded = rvalue(ir, effects_is_packed(value.type) ? ir->type : value.type);
   loaded.is_literal_zero = value.is_literal_zero;
   loaded.is_null = value.is_null;
-  loaded.promoted = value.promoted;
   return loaded;
 }
 
@@ -83,7 +77,7 @@ Value CodeWriter::decayed(const Value& value) {
     return decayed(kept);
   }
   const Type* pointer = table_.pointer(value.type->inner, value.space, value.is_const || is_read_only(value.space));
-  if (value.viewed != nullptr) return rvalue(build(value.ir->at).pointer_cast(pointer, view_address(value)), pointer);
+  if (value.in_words) return rvalue(build(value.ir->at).pointer_cast(pointer, view_address(value)), pointer);
   const ir::Expression* made = build(value.ir->at).decay(value.ir);
   return rvalue(build_.pointer_cast(pointer, made), pointer);
 }
@@ -97,14 +91,7 @@ void CodeWriter::assign(const Value& place, const ir::Expression* value, Locatio
   const ir::Expression& root = ir::place_root(*place.ir);
   if (root.kind == ir::ExpressionKind::Dereference || root.variable->space == Space::Threadgroup)
     body_.has_effects = true;
-  if (place.bits != nullptr) return write_bits(place, value, at);
   if (place.in_words) return write_view(place, value, at);
-  if (place.viewed != nullptr) {
-    if (place.view_index == nullptr) return emit(make.assign(place.ir, make.bitcast(place.ir->type, value)));
-    ir::Variable& whole = local("view", place.viewed, make.bitcast(place.viewed, place.ir), at);
-    emit(build(at).assign(make.index(make.variable(whole), place.view_index), value));
-    return emit(make.assign(place.ir, make.bitcast(place.ir->type, make.variable(whole))));
-  }
   if (place.ir->kind == ir::ExpressionKind::Swizzle) {
     const ir::Expression& swizzle = *place.ir;
     for (uint32_t i = 0; i < swizzle.index; ++i) {
@@ -128,9 +115,8 @@ void CodeWriter::assign(const Value& place, const ir::Expression* value, Locatio
 
 const ir::Expression* CodeWriter::address(const Value& place, Location at) {
   if (!place.is_place) throw Rejected{at, "a value has no address: only variables, elements and members have"};
-  if (place.bits != nullptr) throw Rejected{at, "a bit-field has no address: copy it to a variable"};
   const Type* pointer = table_.pointer(place.type, place.space, place.is_const || is_read_only(place.space));
-  if (place.viewed != nullptr) return build(at).pointer_cast(pointer, view_address(place));
+  if (place.in_words) return build(at).pointer_cast(pointer, view_address(place));
   const ir::Expression& ir = *place.ir;
   if (ir.kind == ir::ExpressionKind::Swizzle ||
       (ir.kind == ir::ExpressionKind::Index && ir.operands[0]->type->is_vector())) {
@@ -393,9 +379,9 @@ void CodeWriter::Changes::add(const ir::Expression& expression) {
   for (const ir::Expression* operand : expression.operands) add(*operand);
 }
 
-// ---- Members of unions, and bit-fields ------------------------------------------------------------------------------
+// ---- Members of unions ----------------------------------------------------------------------------------------------
 
-// Places that are only a part of what is stored: members of unions that are stored in words, and bit-fields.
+// Places that are only a part of what is stored: members of unions that are stored in words.
 //
 // A union whose members differ in shape (a vector and an array, a struct and a number) is stored as an array of words:
 // uint, or ushort or uchar if its alignment is smaller. A member is a *view*: a Value whose `ir` is this array, whose
@@ -421,7 +407,7 @@ void view_check_count(const Type* type, Location at) {
 
 Value CodeWriter::view_part(const Value& view, const Type* type, uint64_t offset) {
   Value part = view;
-  part.type = part.viewed = type;
+  part.type = type;
   part.view_at += static_cast<uint32_t>(offset);
   part.kept = nullptr;
   return part;
@@ -432,7 +418,6 @@ Value CodeWriter::view_or_word(const Value& view) {
   if (view.type != view_word_type(view)) return view;
   Value word = view;
   word.ir = view_word(view, 0);
-  word.viewed = nullptr;
   word.view_index = nullptr;
   word.in_words = false;
   word.view_at = 0;
@@ -480,14 +465,8 @@ const ir::Expression* CodeWriter::view_shift(const Value& view) {
 const ir::Expression* CodeWriter::view_address(const Value& view) {
   ir::Builder& make = build(view.ir->at);
   const bool is_const = view.is_const || is_read_only(view.space);
-  const ir::Expression* storage = make.address_of(view.ir);
-  if (!view.in_words) {
-    if (view.view_index == nullptr) return storage;
-    const Type* element = table_.pointer(view.viewed->inner, view.space, is_const);
-    return make.pointer_add(make.pointer_cast(element, storage), view.view_index);
-  }
   const Type* bytes = table_.pointer(table_.get(TypeKind::UChar), view.space, is_const);
-  return make.pointer_add(make.pointer_cast(bytes, storage), view_offset(view, 0));
+  return make.pointer_add(make.pointer_cast(bytes, make.address_of(view.ir)), view_offset(view, 0));
 }
 
 const ir::Expression* CodeWriter::read_view(const Value& view) {
@@ -556,139 +535,6 @@ void CodeWriter::write_view(const Value& view, const ir::Expression* value, Loca
   }
   for (uint32_t i = 0; i < type->count; ++i)
     assign(view_part(view, type->inner, i * view_part_size(type)), build(at).index(whole, static_cast<int32_t>(i)), at);
-}
-
-// ---- Bit-fields -----------------------------------------------------------------------------------------------------
-
-// Reads and writes bit-fields: shifts and masks of the unsigned integers in which classes.cc stores them.
-//
-// A bit-field is a Value whose `type` is the declared one, whose `bits` is the member, and whose `viewed` is the type
-// of the struct. Its `ir` is the struct; in a union that is stored in words it is the words.
-
-// The bits that one of the integers has.
-struct CodeWriter::BitsPart {
-  Value storage;
-  uint32_t shift = 0;     // of the bits in the integer
-  uint32_t count = 0;     // of bits
-  uint32_t position = 0;  // of the bits in the bit-field
-};
-
-namespace {
-
-constexpr uint32_t kByte = 8, kInt = 32;  // bits
-
-// The type in which the bits are collected.
-TypeKind bits_wide(const Member& member) { return member.width > kInt ? TypeKind::ULong : TypeKind::UInt; }
-
-uint64_t bits_mask(uint32_t count) { return count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1; }
-
-}  // namespace
-
-Value CodeWriter::bit_field(const Value& object, const Member& member) {
-  Value made = object;
-  made.type = member.type;
-  made.viewed = object.type;
-  made.bits = &member;
-  made.home = nullptr;
-  made.kept = nullptr;
-  // Integral promotion goes by the number of bits: a uint of 3 bits is an int in arithmetic.
-  if (member.type->is_integer() && member.width <= kInt)
-    made.promoted = table_.get(member.width < kInt || member.type->is_signed() ? TypeKind::Int : TypeKind::UInt);
-  return made;
-}
-
-std::vector<CodeWriter::BitsPart> CodeWriter::parts_of(const Value& field) {
-  const Member& member = *field.bits;
-  const Type* structure = field.viewed;
-  Value object = field;
-  object.bits = nullptr;
-  object.promoted = nullptr;
-  object.kept = nullptr;
-  object.type = structure;
-  if (!object.in_words) object.viewed = nullptr;
-  std::vector<BitsPart> parts;
-  const auto add = [&](const Type* type, uint64_t byte, uint32_t index) {
-    const uint64_t from = std::max(member.bit, byte * kByte),
-                   to = std::min(member.bit + member.width, (byte + type->size) * kByte);
-    if (from >= to) return;
-    BitsPart& part = parts.emplace_back();
-    part.shift = static_cast<uint32_t>(from - byte * kByte);
-    part.count = static_cast<uint32_t>(to - from);
-    part.position = static_cast<uint32_t>(from - member.bit);
-    part.storage = object;
-    if (object.in_words) {
-      part.storage = view_or_word(view_part(object, type, byte));
-      return;
-    }
-    part.storage.ir = build(field.ir->at).member(object.ir, index);
-    part.storage.type = type;
-  };
-  for (uint32_t i = 0; i < structure->fields.size(); ++i) {
-    const Field& stored = structure->fields[i];
-    if (!stored.type->is_array()) {
-      if (stored.type->is_integer()) add(stored.type, stored.offset, i);
-      continue;
-    }
-    if (!object.in_words) continue;
-    // The words of a union. A bit-field begins at bit 0.
-    const uint64_t bits = stored.type->inner->size * kByte;
-    const uint64_t words = std::min<uint64_t>(stored.type->count, (member.width + bits - 1) / bits);
-    for (uint64_t k = 0; k < words; ++k) add(stored.type->inner, k * stored.type->inner->size, i);
-  }
-  return parts;
-}
-
-const ir::Expression* CodeWriter::read_bits(const Value& field) {
-  using ir::Operator;
-  const Member& member = *field.bits;
-  const TypeKind wide = bits_wide(member);
-  const Type* type = table_.get(wide);
-  const uint32_t wide_bits = static_cast<uint32_t>(type->size) * kByte;
-  const ir::Expression* all = nullptr;
-  for (const BitsPart& part : parts_of(field)) {
-    const ir::Expression* bits = read(part.storage);
-    ir::Builder& make = build(field.ir->at);
-    const uint32_t stored = static_cast<uint32_t>(bits->type->size) * kByte;
-    bits = make.convert(type, bits);
-    if (part.shift != 0) bits = make.binary(Operator::ShiftRight, bits, make.constant_int(part.shift));
-    if (part.shift + part.count < stored)
-      bits = make.binary(Operator::And, bits, make.constant_uint(bits_mask(part.count), wide));
-    if (part.position != 0) bits = make.binary(Operator::ShiftLeft, bits, make.constant_int(part.position));
-    all = all == nullptr ? bits : make.binary(Operator::Or, all, bits);
-  }
-  ir::Builder& make = build(field.ir->at);
-  if (member.type->is_signed()) {
-    const ir::Expression* unused = make.constant_int(wide_bits - member.width);
-    all = make.binary(Operator::ShiftLeft, all, unused);
-    all = make.convert(table_.get(wide == TypeKind::UInt ? TypeKind::Int : TypeKind::Long), all);
-    all = make.binary(Operator::ShiftRight, all, unused);
-  }
-  return make.convert(member.type, all);
-}
-
-void CodeWriter::write_bits(const Value& field, const ir::Expression* value, Location at) {
-  using ir::Operator;
-  const Member& member = *field.bits;
-  const TypeKind wide = bits_wide(member);
-  const Type* type = table_.get(wide);
-  const ir::Expression* number = settle(build(at).convert(type, build(at).convert(member.type, value)));
-  for (const BitsPart& part : parts_of(field)) {
-    const ir::Expression* before = read(part.storage);
-    ir::Builder& make = build(at);
-    const uint32_t stored = static_cast<uint32_t>(before->type->size) * kByte;
-    const ir::Expression* bits = number;
-    if (part.position != 0) bits = make.binary(Operator::ShiftRight, bits, make.constant_int(part.position));
-    if (part.count < stored) {
-      const Type* unit = table_.get(TypeKind::UInt);  // no storage is larger
-      const auto mask = [&](uint64_t which) { return make.constant_uint(which & bits_mask(kInt)); };
-      bits = make.binary(Operator::And, make.convert(unit, bits), mask(bits_mask(part.count)));
-      if (part.shift != 0) bits = make.binary(Operator::ShiftLeft, bits, make.constant_int(part.shift));
-      const ir::Expression* rest =
-          make.binary(Operator::And, make.convert(unit, before), mask(~(bits_mask(part.count) << part.shift)));
-      bits = make.binary(Operator::Or, rest, bits);
-    }
-    assign(part.storage, make.convert(before->type, bits), at);
-  }
 }
 
 }  // namespace kymo::shader

@@ -81,11 +81,6 @@ class CodeWriter {
   const ir::Expression* read_view(const Value& view);
   void write_view(const Value& view, const ir::Expression* value, Location at);
 
-  // ---- Bit-fields
-  Value bit_field(const Value& object, const Member& member);
-  const ir::Expression* read_bits(const Value& field);
-  void write_bits(const Value& field, const ir::Expression* value, Location at);
-
   // ---- Order
   size_t mark() const;                               // of the block being written
   void protect(Value& earlier, size_t since);        // stores it in a temporary if statements since then affect it
@@ -116,8 +111,6 @@ class CodeWriter {
   const ir::Expression* view_offset(const Value& view, uint32_t byte);
   const ir::Expression* view_word(const Value& view, uint32_t byte);
   const ir::Expression* view_shift(const Value& view);
-  struct BitsPart;
-  std::vector<BitsPart> parts_of(const Value& field);
   bool is_stable(const ir::Expression& expression, const Changes* changes) const;
   template <typename Making>
   void before(size_t since, Making making);

@@ -93,7 +93,7 @@ const ir::Expression* Lowering::convert_reference(const Value& from, const Type*
   const bool is_component =
       from.ir != nullptr && (from.ir->kind == ir::ExpressionKind::Swizzle ||
                              (from.ir->kind == ir::ExpressionKind::Index && from.ir->operands[0]->type->is_vector()));
-  if (from.is_place && from.braces == nullptr && from.bits == nullptr && from.space == reference->space &&
+  if (from.is_place && from.braces == nullptr && from.space == reference->space &&
       (reference->is_const ? !is_component : !from.is_const)) {
     if (from.type == to) return build(at).pointer_cast(pointer, address(from, at));
     if (to->is_struct() && from.type->is_struct() &&

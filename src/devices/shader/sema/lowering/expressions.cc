@@ -412,9 +412,7 @@ std::vector<Value> Lowering::values_of(std::span<const ast::Expression* const> l
 
 // Parts of objects: fields, components, elements, and the targets of pointers.
 //
-// A union is stored as its first member. Another member is a *view*: a Value whose `ir` is the storage and whose
-// `viewed` is the type as which the bytes are read. If the member is an array, the view is a vector of its elements,
-// and `view_index` is the index of the element.
+// The members of a union are views of its words: code_writer.cc.
 
 namespace {
 
@@ -428,8 +426,6 @@ Value members_part(const Value& object, const ir::Expression* part) {
   return made;
 }
 
-bool members_is_storable(const Type* type) { return type->is_number() && !type->scalar()->is(TypeKind::Bool); }
-
 }  // namespace
 
 std::optional<Value> Lowering::field_of(const Value& object, std::string_view name, Location at) {
@@ -437,7 +433,6 @@ std::optional<Value> Lowering::field_of(const Value& object, std::string_view na
   const Class* const whole = types_.class_of(object.type);
   if (whole != nullptr && whole->in_words) {
     for (const Member& member : whole->members) {
-      if (member.name == name && member.is_bits) return bit_field(union_member(object, object.type, at), member);
       if (member.name == name) return view_or_word(union_member(object, member.type, at));
       if (!is_unnamed_field(member.name)) continue;
       if (std::optional<Value> found = field_of(union_member(object, member.type, at), name, at)) return found;
@@ -445,9 +440,6 @@ std::optional<Value> Lowering::field_of(const Value& object, std::string_view na
     return std::nullopt;
   }
   const Field* field = types_.find_field(object.type, name, index);
-  if (whole != nullptr && whole->has_bits)
-    for (const Member& member : whole->members)
-      if (member.is_bits && member.name == name) return bit_field(object, member);
   if (field == nullptr) {
     if (whole == nullptr) return std::nullopt;
     for (const Field& each : object.type->fields) {
@@ -461,30 +453,12 @@ std::optional<Value> Lowering::field_of(const Value& object, std::string_view na
     return std::nullopt;
   }
   if (object.in_words) return view_or_word(view_part(object, field->type, field->offset));
-  if (!object.type->is_union || index == 0) {
-    Value part = members_part(object, build(at).member(object.ir, index));
-    const ast::Declaration* declared = whole->is_closure ? nullptr : field_declaration(*whole, name);
-    const bool is_reference = declared != nullptr && declared->type->form == ast::TypeForm::Reference;
-    if (declared != nullptr && declared->is_mutable && part.is_place && part.is_const && !is_read_only(part.space))
-      part = place_at(build(at).pointer_cast(table_.pointer(part.type, part.space), address(part, at)), false);
-    return is_reference ? place_at(part.ir, part.type->is_const) : part;
-  }
-
-  const Type* storage = object.type->fields[0].type;
-  Value view = members_part(object, build(at).member(object.ir, 0u));
-  view.type = field->type;
-  view.viewed = field->type;
-  if (field->type->is_array())
-    view.viewed = field->type->inner->is_scalar() && field->type->count >= 2 && field->type->count <= 4
-                      ? table_.vector(field->type->inner, field->type->count)
-                      : nullptr;
-  if (view.viewed == nullptr || !members_is_storable(view.viewed) || !members_is_storable(storage) ||
-      view.viewed->size != storage->size) {
-    throw Rejected{at, "the union " + in_quotes(object.type) + " is not supported: its members " +
-                           in_quotes(object.type->fields[0].name) + " and " + in_quotes(name) +
-                           " must be numbers or vectors of the same size; use as_type instead"};
-  }
-  return view;
+  Value part = members_part(object, build(at).member(object.ir, index));
+  const ast::Declaration* declared = whole->is_closure ? nullptr : field_declaration(*whole, name);
+  const bool is_reference = declared != nullptr && declared->type->form == ast::TypeForm::Reference;
+  if (declared != nullptr && declared->is_mutable && part.is_place && part.is_const && !is_read_only(part.space))
+    part = place_at(build(at).pointer_cast(table_.pointer(part.type, part.space), address(part, at)), false);
+  return is_reference ? place_at(part.ir, part.type->is_const) : part;
 }
 
 bool Lowering::has_mutable_members(const Type* type) {
@@ -500,14 +474,12 @@ bool Lowering::has_mutable_members(const Type* type) {
 Value Lowering::member_place(const Value& object, const Member& member, Location at) {
   const Class& owner = *types_.class_of(object.type);
   if (member.field == Member::kNoField) {  // the base is where the object is
-    if (!object.is_place || object.in_words || object.bits != nullptr)
-      return rvalue(build(at).zero(member.type), member.type);
+    if (!object.is_place || object.in_words) return rvalue(build(at).zero(member.type), member.type);
     const bool is_const = object.is_const || is_read_only(object.space);
     return place_at(build(at).pointer_cast(table_.pointer(member.type, object.space, is_const), address(object, at)),
                     is_const);
   }
-  if (member.is_bits || owner.in_words || (object.type->is_union && member.field != 0))
-    return *field_of(object, member.name, at);
+  if (owner.in_words) return *field_of(object, member.name, at);
   if (object.in_words) return view_part(object, member.type, object.type->fields[member.field].offset);
   return members_part(object, build(at).member(object.ir, member.field));
 }
@@ -580,24 +552,13 @@ Value Lowering::element(const Value& of, const Value& index, Location at) {
   }
   const Type* wide = table_.get(position.type->size > 4 ? TypeKind::Long : TypeKind::Int);
   if (position.type->size < 4) position = rvalue(convert_number(position.ir, wide, at));
-  if (of.type->is_array() && of.viewed != nullptr && !of.in_words) {
-    Value made = of;
-    made.type = of.type->inner;
-    made.view_index = position.ir;
-    return made;
-  }
   if (of.type->is_array() || of.type->is_vector()) {
     if (position.ir->kind == ir::ExpressionKind::Constant && position.ir->bits >= of.type->count) {
       throw Rejected{at, "the index " + std::to_string(static_cast<int64_t>(position.ir->bits)) +
                              " is out of range: " + in_quotes(of.type) + " has " + std::to_string(of.type->count)};
     }
     if (of.in_words) return view_or_word(view_element(of, position.ir, at));
-    Value whole = of.is_place || of.type->is_vector() ? of : keep(of, "array");
-    if (whole.viewed != nullptr && whole.view_index == nullptr) {
-      whole.type = of.type->inner;
-      whole.view_index = position.ir;
-      return whole;
-    }
+    const Value whole = of.is_place || of.type->is_vector() ? of : keep(of, "array");
     const ir::Expression* part = build(at).index(whole.ir, position.ir);
     return members_part(whole, whole.is_place ? part : folded(part));
   }
@@ -630,13 +591,7 @@ Value Lowering::swizzle(const Value& of, std::string_view letters, Location at) 
   if (letters.empty() || letters.size() > 4) return fail("one to four components can be named");
   if (of.in_words && letters.size() == 1)
     return view_or_word(view_element(of, build(at).constant_int(static_cast<int64_t>(set.find(letters[0]))), at));
-  if (of.viewed != nullptr && letters.size() == 1) {
-    Value component = of;
-    component.type = of.type->inner;
-    component.view_index = build(at).constant_int(static_cast<int64_t>(set.find(letters[0])));
-    return component;
-  }
-  const Value whole = of.viewed != nullptr ? load(of) : of;
+  const Value whole = of.in_words ? load(of) : of;
   // A swizzle of a swizzle becomes a swizzle of the vector.
   if (whole.ir->kind == ir::ExpressionKind::Swizzle && whole.is_place) {
     std::string joined;

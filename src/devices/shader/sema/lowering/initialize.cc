@@ -62,8 +62,7 @@ const ir::Expression* Lowering::default_value(const Type* type, Location at) {
   }
   Class* made = types_.class_of(type);
   if (made != nullptr && has_defaults(*made)) return construct_class(*made, {}, at);
-  // What is written bit by bit needs a value before.
-  return made != nullptr && made->has_bits ? build(at).zero(type) : nullptr;
+  return nullptr;
 }
 
 const ir::Expression* Lowering::initialize(const QualifiedType& type, const ast::Declaration& declaration,
@@ -271,14 +270,6 @@ const ir::Expression* Lowering::aggregate(const Type* type, std::span<const Valu
   Class& made = *types_.class_of(type);
   if (made.in_words)
     return next < items.size() ? union_of(type, made.members[0], items[next++], at) : build(at).zero(type);
-  if (type->is_union) {
-    if (type->fields.empty()) return build(at).zero(type);
-    add([&] {
-      return next < items.size() ? aggregate_part(type->fields[0].type, items, next, at)
-                                 : build(at).zero(type->fields[0].type);
-    });
-    return build(at).construct(type, std::move(parts));
-  }
   for (uint32_t i = 0; i < made.members.size(); ++i) {
     const Type* field = made.members[i].type;
     if (next < items.size()) {
@@ -307,17 +298,10 @@ const ir::Expression* Lowering::aggregate(const Type* type, std::span<const Valu
 
 // A struct of the values of its members.
 const ir::Expression* Lowering::composed(const Class& made, std::vector<const ir::Expression*> parts, Location at) {
-  if (!made.has_bits) {
-    std::vector<const ir::Expression*> fields;
-    for (size_t i = 0; i < parts.size(); ++i)
-      if (made.members[i].field != Member::kNoField) fields.push_back(parts[i]);
-    return build(at).construct(made.type, std::move(fields));
-  }
-  ir::Variable& object = local("value", made.type, build(at).zero(made.type), at);
-  Value whole = variable_place(object, at);
-  for (size_t i = 0; i < parts.size(); ++i) assign(member_place(whole, made.members[i], at), parts[i], at);
-  settled_.insert(&object);
-  return build(at).variable(object);
+  std::vector<const ir::Expression*> fields;
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (made.members[i].field != Member::kNoField) fields.push_back(parts[i]);
+  return build(at).construct(made.type, std::move(fields));
 }
 
 // A union that is stored in words, with a value in one of its members.
@@ -389,13 +373,10 @@ const ir::Expression* Lowering::designated(const Type* type, const ast::Expressi
   size_t next = 0;
   for (uint32_t i = 0; i < fields.size(); ++i) {
     const bool is_given = next < items.size() && braces.fields[next] == fields[i].name;
-    if (in_words || type->is_union) {
+    if (in_words) {
       if (!is_given) continue;
       if (items.size() > 1) throw Rejected{at, "only one member of the union " + in_quotes(type) + " can be set"};
-      if (in_words) return union_of(type, fields[i], items[0], at);
-      if (i != 0)
-        throw Rejected{at, "only the first member of the union " + in_quotes(type) + " can be set here: assign " +
-                               in_quotes(fields[i].name) + " later"};
+      return union_of(type, fields[i], items[0], at);
     }
     const size_t since = mark();
     const ir::Expression* part = nullptr;
@@ -522,7 +503,7 @@ bool Lowering::has_own_copies(const Type* type) {
   if (const auto known = own_copies_.find(type); known != own_copies_.end()) return known->second;
   own_copies_[type] = false;
   const bool has = !copy_constructors(*made).empty() ||
-                   (!made->in_words && !type->is_union && std::ranges::any_of(made->members, [&](const Member& member) {
+                   (!made->in_words && std::ranges::any_of(made->members, [&](const Member& member) {
                      return has_own_copies(member.type);
                    }));
   return own_copies_[type] = has;
@@ -532,7 +513,7 @@ const ir::Expression* Lowering::copied(const Value& from, Location at) {
   if (!from.is_place || from.type == nullptr || !(from.type->is_struct() || from.type->is_array()) ||
       body_.is_unevaluated || !has_own_copies(from.type))
     return read(from);
-  const Value object = freeze(from.kept != nullptr || from.viewed != nullptr ? keep(from, "copied") : from);
+  const Value object = freeze(from.kept != nullptr || from.in_words ? keep(from, "copied") : from);
   std::vector<const ir::Expression*> parts;
   const auto add = [&](const ir::Expression* part, size_t since) {
     settle_all(parts, since);
@@ -554,7 +535,6 @@ const ir::Expression* Lowering::copied(const Value& from, Location at) {
         throw Rejected{at, in_quotes(made.type) + " cannot be copied: its copy constructor is deleted"};
     return read(call(overloads_.choose(set, std::span(&object, 1)), std::nullopt, std::span(&object, 1), at));
   }
-  if (made.has_bits) return read(object);
   for (const Member& member : made.members) {
     const size_t since = mark();
     if (member.field == Member::kNoField) {
@@ -573,7 +553,7 @@ const ir::Expression* Lowering::copied(const Value& from, Location at) {
 bool Lowering::has_own_assignment(const Type* type) {
   while (type->is_array()) type = type->inner;
   const Class* made = types_.class_of(type);
-  if (made == nullptr || made->in_words || type->is_union) return false;
+  if (made == nullptr || made->in_words) return false;
   if (const auto known = own_assignments_.find(type); known != own_assignments_.end()) return known->second;
   own_assignments_[type] = false;
   const bool has =
@@ -622,23 +602,14 @@ bool deduction_is_field(const ast::Declaration& member) {
 
 }  // namespace
 
-// A deduction guide that fits decides. Otherwise each constructor is tried as a function template with the parameters
-// of the struct; without constructors, the fields are the parameters. The first one that fits decides.
+// Each constructor is tried as a function template with the parameters of the struct; without constructors, the fields
+// are the parameters. The first one that fits decides.
 QualifiedType Lowering::deduce_class(const Symbol& symbol, std::span<const Value> given, Location at) {
   const ast::Declaration& structure = *symbol.declaration;
   // {x} of the same template is a copy.
   if (const Class* same = given.size() == 1 ? class_named(given[0].type) : nullptr;
       same != nullptr && same->symbol == &symbol)
     return {.type = given[0].type};
-  if (const auto guides = lookup_.declared().guides.find({symbol.scope, symbol.name});
-      guides != lookup_.declared().guides.end()) {
-    for (const ast::Declaration* guide : guides->second) {
-      if (guide->parameters.size() != given.size()) continue;
-      TemplateArguments arguments;
-      if (!templates_.deduce(*guide, *symbol.scope, {}, given, arguments)) continue;
-      return types_.resolve(*guide->type, templates_.bind(guide->template_parameters, arguments, *symbol.scope));
-    }
-  }
   ast::Declaration fields;
   std::vector<const ast::Declaration*> candidates;
   for (const ast::Declaration* member : structure.members) {
@@ -653,7 +624,7 @@ QualifiedType Lowering::deduce_class(const Symbol& symbol, std::span<const Value
     for (size_t i = given.size(); i < candidate->parameters.size(); ++i)
       has_defaults = has_defaults && (is_fields || candidate->parameters[i]->initializer != nullptr);
     if (!has_defaults) continue;
-    ast::Declaration& function = guides_.emplace_back();
+    ast::Declaration& function = deduced_constructors_.emplace_back();
     function.name = structure.name;
     function.at = structure.at;
     function.is_template = true;

@@ -242,9 +242,9 @@ void Lowering::lower_statements(FunctionInstance& instance, Scope& scope, bool i
 void Lowering::lower_constructor(FunctionInstance& instance, Scope& scope) {
   const ast::Declaration& declaration = *instance.declaration;
   Class& owner = *instance.owner;
-  // What is written bit by bit needs a value before. A constructor that is `= default` is called for `T()` and `{}`
-  // too, which give zeros.
-  const bool is_zero = owner.has_bits || owner.in_words || declaration.is_defaulted;
+  // The words of a union need a value before parts of them are written. A constructor that is `= default` is called for
+  // `T()` and `{}` too, which give zeros.
+  const bool is_zero = owner.in_words || declaration.is_defaulted;
   ir::Variable& object =
       local("self", owner.type, is_zero ? build(declaration.at).zero(owner.type) : nullptr, declaration.at);
   Value self = variable_place(object, declaration.at);
@@ -320,8 +320,8 @@ void Lowering::initialize_member(Class& owner, uint32_t index, const Value& self
     }
     return assign(made, initializer.at);
   }
-  const bool is_union = owner.in_words || owner.type->is_union;  // has one member at a time
-  if (is_union && (declared == nullptr || declared->initializer == nullptr)) return;
+  // A union has one member at a time.
+  if (owner.in_words && (declared == nullptr || declared->initializer == nullptr)) return;
   if (const ir::Expression* made = field_default(owner, index, constructor.at)) assign(made, constructor.at);
 }
 

@@ -194,7 +194,6 @@ class Lowering final : private CodeWriter {
   Value shift(std::string_view op, const Value& left, const Value& right, Location at);
   Value pointer_operation(std::string_view op, const Value& left, const Value& right, Location at);
   Value negated(std::string_view op, const Value& operand, Location at);  // - ~ + of numbers
-  Value promoted(const Value& value, Location at);   // of a bit-field: as a value in the type of its arithmetic
   Value number_of(const Value& value, Location at);  // a struct by its conversion operator, else itself
   const ir::Expression* as_number(const Value& value, const Type* to, Location at);     // splats too
   const ir::Expression* truth(const Value& value, Location at, std::string_view what);  // as a bool
@@ -339,7 +338,7 @@ class Lowering final : private CodeWriter {
   std::unordered_map<std::string, Value> variable_instances_;       // of templates, by instance_key()
   std::unordered_map<std::string, const Class*> function_objects_;  // by candidates and signature
   std::deque<OverloadSet> functions_;
-  std::deque<ast::Declaration> guides_;                            // constructors as function templates
+  std::deque<ast::Declaration> deduced_constructors_;              // constructors as function templates
   std::set<const ast::Declaration*> unset_constants_;              // function constants without a value that are used
   std::map<std::string, const ir::Variable*, std::less<>> texts_;  // string literals
   std::map<std::string, Location, std::less<>> host_names_;        // of kernels

@@ -130,7 +130,6 @@ Value Lowering::postfix(const ast::Expression& expression, Scope& scope) {
   const Value place = reusable(operand);
   Value before = load(place);
   before.ir = settle(before.ir);
-  before.promoted = nullptr;
   assign(place, step(before, expression.op == "++", expression.at).ir, expression.at);
   return before;
 }
@@ -301,12 +300,8 @@ Value Lowering::number_of(const Value& value, Location at) {
   return value;
 }
 
-Value Lowering::promoted(const Value& value, Location at) {
-  return value.promoted == nullptr ? value : rvalue(convert_number(read(value), value.promoted, at));
-}
-
 Value Lowering::negated(std::string_view op, const Value& operand, Location at) {
-  const Value value = load(promoted(number_of(operand, at), at));
+  const Value value = load(number_of(operand, at));
   const auto refuse = [&]() {
     return Rejected{at, "the operator " + std::string(op) + " does not take " + in_quotes(value.type)};
   };
@@ -331,8 +326,8 @@ Value Lowering::binary(std::string_view op, Value left, Value right, Location at
   right = decayed(number_of(right, at));
   if (is_void(left) || is_void(right)) throw Rejected{at, "an operand of " + std::string(op) + " is void"};
   if (left.type->is_pointer() || right.type->is_pointer()) return pointer_operation(op, left, right, at);
-  left = load(promoted(left, at));
-  right = load(promoted(right, at));
+  left = load(left);
+  right = load(right);
   if (!left.type->is_number() || !right.type->is_number()) {
     throw Rejected{at, "no operator" + std::string(op) + " takes " + types_of({left, right})};
   }
@@ -562,11 +557,6 @@ Value Lowering::choose_value(const ir::Expression* condition, Value if_true, Val
   }
   // The common type of both sides.
   QualifiedType common;
-  if (if_true.type != if_false.type)
-    for (int side = 0; side < 2; ++side) {
-      const Into into(*this, *blocks[side]);
-      *sides[side] = promoted(*sides[side], at);
-    }
   for (int side = 0; side < 2; ++side) {
     const Into into(*this, *blocks[side]);
     if (sides[side]->braces == nullptr) *sides[side] = decayed(*sides[side]);

@@ -173,9 +173,9 @@ void Lowering::declare_reference(const ast::Declaration& declaration, const Qual
     if (base != nullptr && own != nullptr && types_.is_derived(*own, *base))
       value = base_of(value, *base, declaration.at);
   }
-  if (value.viewed != nullptr && value.bits == nullptr && value.is_place && value.type == wanted->inner)
+  if (value.in_words && value.is_place && value.type == wanted->inner)
     value = place_at(address(value, declaration.at), value.is_const);
-  if (value.is_place && value.type == wanted->inner && value.viewed == nullptr) {
+  if (value.is_place && value.type == wanted->inner && !value.in_words) {
     if (value.space != wanted->space) {
       throw Rejected{declaration.at, "the reference " + in_quotes(declaration.name) + " is to " +
                                          std::string(space_name(wanted->space)) +

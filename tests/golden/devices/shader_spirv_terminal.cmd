@@ -1,9 +1,0 @@
-# but not onto a terminal
-exit: 2
-terminal: 80
-cat > scale.metal <<END
-kernel void scale(device float* x, constant float& factor, uint i [[thread_position_in_grid]]) {
-  x[i] *= factor;
-}
-END
-kymo shader scale.metal --to spirv

@@ -709,6 +709,11 @@ void ResultBuilder::report_losses() {
            "operations' inputs were dropped: the log was full");
   add_loss(counts_without_room_, "operation's counts were dropped: the log was full",
            "operations' counts were dropped: the log was full");
+  if (clock_.set_by_ns() != 0)
+    data_->losses.push_back(
+        base::format("the system clock was set by {:+.6f} s during the recording: times continue as if it had not been "
+                     "set, and events that backends timed with it are wrong by that amount",
+                     static_cast<double>(clock_.set_by_ns()) * 1e-9));
 }
 
 }  // namespace

@@ -9,10 +9,21 @@ namespace {
 
 using base::ClockPair;
 
-// The end as the system clock shows it if nobody sets it during the recording.
-ClockPair end_of(const LogContents& log) {
-  ClockPair end = log.end;
-  end.realtime_ns = log.begin.realtime_ns + end.monotonic_ns - std::min(log.begin.monotonic_ns, end.monotonic_ns);
+// By how much the system clock was set: a difference larger than the drift while a clock is slewed.
+int64_t clock_set_by(const ClockPair& begin, const ClockPair& end) {
+  constexpr int64_t kReadingError = 1'000'000;
+  constexpr int64_t kMaxSlew = 1000;  // a slewed clock changes by at most 1/1000
+  const auto monotonic = static_cast<int64_t>(end.monotonic_ns - begin.monotonic_ns);
+  const auto realtime = static_cast<int64_t>(end.realtime_ns - begin.realtime_ns);
+  const int64_t apart = realtime - monotonic;
+  const int64_t allowed = kReadingError + std::max<int64_t>(monotonic, 0) / kMaxSlew;
+  return apart > allowed || apart < -allowed ? apart : 0;
+}
+
+// The end as the system clock would show it if it had not been set.
+ClockPair end_without_setting(const ClockPair& begin, ClockPair end, int64_t set_by_ns) {
+  if (set_by_ns != 0 || end.realtime_ns <= begin.realtime_ns)
+    end.realtime_ns = begin.realtime_ns + end.monotonic_ns - std::min(begin.monotonic_ns, end.monotonic_ns);
   return end;
 }
 
@@ -28,8 +39,9 @@ ClockPair counted_in_ns(ClockPair pair) {
 
 }  // namespace
 
-UnixClock::UnixClock(const LogContents& log) : start_ns_(log.begin.realtime_ns) {
-  const ClockPair end = end_of(log);
+UnixClock::UnixClock(const LogContents& log)
+    : start_ns_(log.begin.realtime_ns), set_by_ns_(clock_set_by(log.begin, log.end)) {
+  const ClockPair end = end_without_setting(log.begin, log.end, set_by_ns_);
   ticks_ = map_between(log.begin, end);
   monotonic_ = map_between(counted_in_ns(log.begin), counted_in_ns(end));
 }

@@ -15,11 +15,12 @@ LogContents clocks(base::ClockPair begin, base::ClockPair end) {
 TEST(UnixClockTest, BeginAndEndOfALogMatchItsClocks) {
   // 25 MHz for an hour: 40 ns per tick
   const UnixClock clock(clocks({1000, 500, 1'700'000'000'000'000'000},
-                               {1000 + 90'000'000'000, 500 + 3'600'000'000'000, 1'700'003'600'000'000'000}));
+                               {1000 + 90'000'000'000, 500 + 3'600'000'000'000, 1'700'003'600'000'000'123}));
   EXPECT_EQ(clock.of_ticks(1000), 1'700'000'000'000'000'000u);
-  EXPECT_EQ(clock.of_ticks(1000 + 90'000'000'000), 1'700'003'600'000'000'000u);
+  EXPECT_EQ(clock.of_ticks(1000 + 90'000'000'000), 1'700'003'600'000'000'123u);
   EXPECT_EQ(clock.of_monotonic(500), 1'700'000'000'000'000'000u);
-  EXPECT_EQ(clock.of_monotonic(500 + 3'600'000'000'000), 1'700'003'600'000'000'000u);
+  EXPECT_EQ(clock.of_monotonic(500 + 3'600'000'000'000), 1'700'003'600'000'000'123u);
+  EXPECT_EQ(clock.set_by_ns(), 0);
   EXPECT_EQ(clock.of_ticks(1001), 1'700'000'000'000'000'040u);
   EXPECT_EQ(clock.of_ticks(999), 1'699'999'999'999'999'960u);
 }
@@ -28,6 +29,7 @@ TEST(UnixClockTest, ContinuesAsBeforeIfTheSystemClockWasSet) {
   for (const int64_t by : {+3'600'000'000'000, -3'600'000'000'000}) {
     const UnixClock clock(clocks({0, 0, 1'700'000'000'000'000'000},
                                  {1000, 1'000'000'000, static_cast<uint64_t>(1'700'000'001'000'000'000 + by)}));
+    EXPECT_EQ(clock.set_by_ns(), by);
     EXPECT_EQ(clock.of_ticks(500), 1'700'000'000'500'000'000u);
   }
 }

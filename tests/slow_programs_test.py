@@ -116,12 +116,27 @@ static void crowd(int threads) {
   for (std::thread& one : all) one.join();
 }
 
+// ---- Memory: three of four sessions are not freed. The configuration is, and each page.
+
+FUNCTION char* open_session() { return new char[16 << 10]; }
+FUNCTION void load_configuration() { std::vector<std::vector<char>>(200, std::vector<char>(10 << 10)); }
+static void leak() {
+  load_configuration();
+  for (int i = 0; i < 400; ++i) {
+    char* const session = open_session();
+    const std::string page(100 << 10, 'x');
+    REST(1);
+    if (i % 4 == 0) delete[] session;
+  }
+}
+
 int main(int, char** words) {
   const std::string what = words[1];
   if (what == "lock") slow_lock();
   if (what == "sleep") connect_to_server(), serve();
   if (what == "hiccup") hiccup();
   if (what == "producer" || what == "consumer") pipeline(what == "producer");
+  if (what == "leak") leak();
   if (what == "crowd") crowd(std::atoi(words[2]));
 }
 """
@@ -310,6 +325,19 @@ class SlowProgramsTest(unittest.TestCase):
         path = self.path()
         on_path = sum(row["ns"] for row in path["rows"] if consumer in row["where"])
         self.assertGreater(on_path, path["length_ns"] / 2, (consumer, path["rows"]))
+
+    def test_memory_that_grows_is_named_with_the_function_that_allocates_it(self):
+        self.run_words(BIN / "kymo", "record", "--memory", "-o", "memory.kymo", "--", "./slow", "leak")
+        first = json.loads(self.run_words(BIN / "kymo", "report", "memory.kymo", "--json")[0])["findings"][0]
+        self.assertEqual(first["kind"], "growing memory", first)
+        self.assertRegex(first["text"], r"^Memory grows until the end, to .*: (99\.\d|100\.0) % of it was allocated in open_session")
+        self.assertRegex(first["evidence"][0], r"in open_session .*: 300 of 400 allocations were not freed")
+        text = self.run_words(BIN / "kymo", "report", "memory.kymo")[0]
+        self.assertRegex(text, r"4\.9 MB allocated in open_session")
+        for how in ("sleep", "hiccup"):
+            self.run_words(BIN / "kymo", "record", "--memory", "-o", "memory.kymo", "--", "./slow", how)
+            page = json.loads(self.run_words(BIN / "kymo", "report", "memory.kymo", "--json")[0])
+            self.assertNotIn("growing memory", [one["kind"] for one in page["findings"]])
 
     def test_too_many_busy_threads_are_counted(self):
         processors = len(os.sched_getaffinity(0))

@@ -11,6 +11,7 @@ import { Rows } from './timeline/rows';
 
 export const kTabs = ['details', 'statistics', 'flame', 'report', 'idle', 'memory', 'compare', 'sql'] as const;
 export type Tab = (typeof kTabs)[number];
+export type FlameBy = 'ranges' | 'functions' | 'wait' | 'device';
 
 export interface Selection extends Span {
   tracks: number[]; // empty: all tracks of the first file
@@ -71,6 +72,7 @@ export abstract class AppState {
   follow = false;
   unfollowed = false; // the server does not tell this page what is new
   theme: Theme = kLight;
+  flame: { by?: FlameBy; isInverted: boolean } = { isInverted: false }; // what the flame graph showed last
   themeChosen = false;
   offline = false;
   fatal?: string;

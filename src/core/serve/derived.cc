@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "analyze/functions/causes.h"
 #include "analyze/functions/functions.h"
 #include "analyze/memory/replay.h"
 #include "analyze/report/ranks.h"
@@ -571,7 +572,7 @@ void leave_out_shortest(std::vector<DerivedTrack>& tracks) {
   }
 }
 
-// Names each wait by the function of the program that waited.
+// Names each wait by how it waits, and the function of the program that does: "sleeps: read_batch".
 void name_waits(const DerivedInput& input, uint32_t base, std::vector<DerivedTrack>& tracks) {
   std::unordered_map<uint64_t, Item*> waits;
   for (DerivedTrack& track : tracks)
@@ -592,9 +593,13 @@ void name_waits(const DerivedInput& input, uint32_t base, std::vector<DerivedTra
     const auto [known, is_new] = names.try_emplace(stack, base);
     if (is_new) {
       input.check();
-      const std::string function = functions::own_function(stacks.frames(stack));
+      const std::vector<symbols::Frame> frames = stacks.frames(stack);
+      const std::string_view action = functions::action_of(frames);
+      const std::string function = functions::own_function(frames);
       if (!function.empty())
-        known->second = input.names.of_text("waiting: " + base::readable_text(symbols::short_name(function)), base);
+        known->second = input.names.of_text(base::format("{}: {}", action.empty() ? "waiting" : action,
+                                                         base::readable_text(symbols::short_name(function))),
+                                            base);
     }
     item->name = known->second;
   }

@@ -150,8 +150,8 @@ function LaunchedInside({ app, event }: { app: App; event: EventDetails }) {
   return (
     <>
       <p class="buttons">
-        <button class={all ? '' : 'current'} onClick={() => setAll(false)}>Kernels of this range</button>
-        <button class={all ? 'current' : ''} onClick={() => setAll(true)}>Of all with this name</button>
+        <button class={all ? '' : 'on'} aria-pressed={!all} onClick={() => setAll(false)}>Kernels of this range</button>
+        <button class={all ? 'on' : ''} aria-pressed={all} onClick={() => setAll(true)}>Of all with this name</button>
       </p>
       {all ? <LaunchedByName app={app} file={event.file} name={event.base ?? event.name} /> : <Kernels app={app} id={`${event.track} ${event.start_ns} ${event.end_ns}`} request={(signal) => app.client.launchedIn(event.track, event.start_ns, event.end_ns, signal)} />}
     </>

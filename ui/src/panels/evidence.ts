@@ -4,13 +4,18 @@ import { exactly } from '../core/names';
 import type { Span } from '../core/viewport';
 
 /** 'waiting', 'ready': the longest of these states of a thread that the finding names. */
-export type Evidence = { span: Span } | { search: string } | 'functions' | 'waiting' | 'ready' | 'totals';
+export type Evidence = { span: Span } | { search: string } | 'functions' | 'waiting' | 'ready' | 'memory' | 'totals';
 
 const kNs = 1000; // of the microseconds in a command
 
-/** The thread state that a text names: "waiting: read_batch" if it says read_batch. `names`: the one with the most time first. */
+/**
+ * The wait that a text names: "waits for a mutex: lookup" if it says "waiting for a mutex, in lookup", otherwise any wait of
+ * a function in it. `names`: the one with the most time first.
+ */
 export function stateIn(text: string, names: readonly string[]): number {
-  return names.findIndex((name) => name.startsWith('waiting: ') && text.includes(name.slice('waiting: '.length)));
+  const waits = names.map((name) => name.match(/^(.*?): (.*)$/s) ?? ['', '\0', '\0']).map(([, how, where]) => ({ how: how.replace('waits', 'waiting'), where }));
+  const sameHow = waits.findIndex(({ how, where }) => text.includes(where) && text.includes(how));
+  return sameHow >= 0 ? sameHow : waits.findIndex(({ where }) => text.includes(where));
 }
 
 export function evidenceOf(command: string): Evidence {
@@ -21,6 +26,7 @@ export function evidenceOf(command: string): Evidence {
     const text = name.replaceAll("'\\''", '\0').replaceAll("'", '').replaceAll('\0', "'");
     return { search: /[*?]/.test(text) ? text : exactly(text) };
   }
+  if (command.startsWith('kymo memory ')) return 'memory';
   const by = command.match(/ --by (\w+)$/)?.[1];
   return by === 'function' ? 'functions' : by === 'wait' || by === 'lock' ? 'waiting' : by === 'thread' ? 'ready' : 'totals';
 }

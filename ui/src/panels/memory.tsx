@@ -61,12 +61,22 @@ function Alive({ memory }: { memory: MemoryAnswer }) {
       </p>
       {memory.blocks > 0 && (
         <div class="columns">
-          <Holders title="Allocated in" rows={memory.by_range} />
-          {memory.by_stack.some((row) => row.where) && <Holders title="By function" rows={memory.by_stack} />}
+          {memory.by_range.some((row) => row.name !== '(in no range)') && <Holders title="Allocated in" rows={memory.by_range} />}
+          {memory.by_stack.some((row) => row.where) && <Holders title="By function" rows={byPlace(memory.by_stack)} />}
         </div>
       )}
     </>
   );
+}
+
+/** One row for each place, with the callers of its largest stack. */
+function byPlace(rows: Holder[]): Holder[] {
+  const places = new Map<string, Holder>();
+  for (const row of rows) {
+    const key = `${row.name}\0${row.where}`, known = places.get(key);
+    places.set(key, known ? { ...known, bytes: known.bytes + row.bytes, count: known.count + row.count } : row);
+  }
+  return [...places.values()];
 }
 
 /** A click on a row shows its callers. */

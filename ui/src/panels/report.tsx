@@ -132,6 +132,10 @@ async function showEvidence(app: App, file: number, { command, text, evidence: l
   const tracks = tracksOf(app, file);
   const length = app.trace!.files[file].duration_ns;
   if (typeof evidence !== 'string') return 'search' in evidence ? app.findLongest(evidence.search) : showTime(app, file, evidence.span.from, evidence.span.to);
+  if (evidence === 'memory') {
+    app.setTab('memory');
+    return app.goToPeak();
+  }
   if (evidence !== 'totals') {
     const { functions, states = [] } = await app.client.selection(0, length, tracks);
     if (evidence === 'functions' && functions?.length) return app.findLongest(exactly(functions[0].function));

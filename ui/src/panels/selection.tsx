@@ -2,6 +2,7 @@
 
 import { useMemo, useState } from 'preact/hooks';
 import type { App } from '../app';
+import type { FlameBy } from '../app_state';
 import { exactly } from '../core/names';
 import { fileName, FlameFrame, NameTotal, SelectionAnswer, TrackKind } from '../core/protocol';
 import { count, counted, duration, percent, quantity, splitUnit } from '../core/units';
@@ -34,6 +35,14 @@ export function Statistics({ app }: { app: App }) {
       </Answer>
     </>
   );
+}
+
+/** Of what totals and flame graphs are. */
+function partText(app: App): string {
+  const { from, to, tracks } = app.measured;
+  if (app.trace!.saved && !app.selection) return 'the whole trace';
+  const length = duration(to - from, 5);
+  return !app.selection ? `the visible ${length}` : tracks.length === 0 ? `the selected ${length}` : `the selected ${length} of ${counted(tracks.length, 'track')}`;
 }
 
 /** The name of the file, if totals of several files are shown. */
@@ -165,44 +174,48 @@ export function Flame({ app }: { app: App }) {
 
 const hasTime = (frames: readonly FlameFrame[] | undefined) => (frames?.[0]?.total_ns ?? 0) > 0;
 
-type FlameBy = 'ranges' | 'functions' | 'wait' | 'device';
 const kFlameTitles: Record<FlameBy, string> = { ranges: 'Ranges', functions: 'Functions', wait: 'Waits', device: 'Devices' };
+const kFlameTimes: Record<FlameBy, string> = { ranges: 'in ranges', functions: 'of CPU time', wait: 'of waiting', device: 'of devices' };
 
 /** By what the trace has: ranges, functions of samples, waits, work of devices. */
 function FlameGraphs({ app, totals }: { app: App; totals: SelectionAnswer }) {
-  const [wanted, setWanted] = useState<FlameBy | undefined>(undefined);
+  const [wanted, setWanted] = useState(app.flame.by);
   const file = totals.file ?? 0;
   const hasKind = (kind: TrackKind) => app.trace!.tracks.some((track) => track.kind === kind && track.file === file);
   const has: Record<FlameBy, boolean> = { ranges: hasTime(totals.flame), functions: hasTime(totals.function_flame), wait: hasKind('states'), device: hasKind('queue') };
   const choices = (Object.keys(has) as FlameBy[]).filter((by) => has[by]);
   if (choices.length === 0) return <p class="hint">No ranges or functions in this part.</p>;
-  const by = wanted && has[wanted] ? wanted : choices[0];
+  const by = choices.find((one) => one === wanted) ?? choices[0];
+  const choose = (one: FlameBy) => {
+    app.flame.by = one;
+    setWanted(one);
+  };
   return (
     <>
       {choices.length > 1 && (
         <p class="buttons">
-          {choices.map((one) => <button class={by === one ? 'current' : ''} onClick={() => setWanted(one)}>{kFlameTitles[one]}</button>)}
+          {choices.map((one) => <button class={by === one ? 'on' : ''} aria-pressed={by === one} onClick={() => choose(one)}>{kFlameTitles[one]}</button>)}
         </p>
       )}
-      {by === 'ranges' || by === 'functions' ? <FlameGraph key={by} app={app} file={file} frames={by === 'ranges' ? totals.flame! : totals.function_flame!} /> : <FlameOf key={by} app={app} by={by} totals={totals} />}
+      {by === 'ranges' || by === 'functions' ? <FlameGraph key={by} app={app} file={file} by={by} frames={by === 'ranges' ? totals.flame! : totals.function_flame!} /> : <FlameOf key={by} app={app} by={by} totals={totals} />}
     </>
   );
 }
 
 /** As `kymo flame --by` computes it. */
-function FlameOf({ app, by, totals }: { app: App; by: FlameBy; totals: SelectionAnswer }) {
+function FlameOf({ app, by, totals }: { app: App; by: 'wait' | 'device'; totals: SelectionAnswer }) {
   const file = totals.file ?? 0;
   const tracks = app.measured.tracks.filter((id) => app.track(id)?.file === file);
   const pending = useAnswer(`flame ${by} ${totals.from_ns} ${totals.to_ns} ${tracks.join()}`, (signal) => app.client.flame(by, totals.from_ns, totals.to_ns, tracks, signal));
   return (
     <Answer pending={pending}>
-      {({ flame }) => (hasTime(flame) ? <FlameGraph app={app} file={file} frames={flame} /> : <p class="hint">{by === 'wait' ? 'No waits with a stack in this part: record with kymo record --with waits.' : 'No work of a device in this part.'}</p>)}
+      {({ flame }) => (hasTime(flame) ? <FlameGraph app={app} file={file} by={by} frames={flame} /> : <p class="hint">{by === 'wait' ? 'No waits with a stack in this part: record with kymo record --with waits.' : 'No work of a device in this part.'}</p>)}
     </Answer>
   );
 }
 
-function FlameGraph({ app, file, frames: topDown }: { app: App; file: number; frames: FlameFrame[] }) {
-  const [isInverted, setInverted] = useState(false);
+function FlameGraph({ app, file, by, frames: topDown }: { app: App; file: number; by: FlameBy; frames: FlameFrame[] }) {
+  const [isInverted, setInverted] = useState(app.flame.isInverted);
   const frames = useMemo(() => (isInverted ? bottomUp(topDown) : topDown), [topDown, isInverted]);
   const [root, setRoot] = useState(0);
   const [search, setSearch] = useState('');
@@ -214,15 +227,17 @@ function FlameGraph({ app, file, frames: topDown }: { app: App; file: number; fr
   const colour = (box: FlameBox) => (kTimed.has(box.frame.kind) ? css(app.theme.colours[app.names.colourOfText(box.frame.name)]) : 'var(--header)');
   const times = (frame: FlameFrame) => (frame.count === 0 ? '' : `, ${counted(frame.count, frame.kind === 'function' ? 'sample' : 'time')}`);
   const invert = (to: boolean) => {
+    app.flame.isInverted = to;
     setInverted(to);
     setRoot(0);
   };
   return (
     <>
       <p class="buttons">
-        <button class={isInverted ? '' : 'current'} title="from the outermost frames to those inside" onClick={() => invert(false)}>Top down</button>
-        <button class={isInverted ? 'current' : ''} title="from the frames that take the time to their callers" onClick={() => invert(true)}>Bottom up</button>
+        <button class={isInverted ? '' : 'on'} aria-pressed={!isInverted} title="from the outermost frames to those inside" onClick={() => invert(false)}>Top down</button>
+        <button class={isInverted ? 'on' : ''} aria-pressed={isInverted} title="from the frames that take the time to their callers" onClick={() => invert(true)}>Bottom up</button>
         <input aria-label="search the flame graph" placeholder="Search the flame graph" spellcheck={false} value={search} onInput={(event) => setSearch((event.currentTarget as HTMLInputElement).value)} />
+        <span>{`${duration(whole)} ${kFlameTimes[by]} in ${partText(app)}`}</span>
         {search !== '' && <span class="hint" role="status">{`${counted(found, 'frame')}, ${duration(total)} (${percent(total, whole)})`}</span>}
       </p>
       <div class="flame" style={{ height: `${rows * 19}px` }}>
@@ -235,6 +250,7 @@ function FlameGraph({ app, file, frames: topDown }: { app: App; file: number; fr
             onClick={() => setRoot(box.index === at ? 0 : box.index)}
           >
             {box.width > 0.02 ? box.frame.name : ''}
+            {box.width > 0.1 ? <small>{duration(box.frame.total_ns)}</small> : null}
           </button>
         ))}
       </div>

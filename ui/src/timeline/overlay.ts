@@ -303,7 +303,7 @@ export class Overlay {
     context.globalAlpha = 0.5;
     context.fillRect(pointer.x, kMinimapHeight, 1, geometry.height);
     context.globalAlpha = 1;
-    const lines = [timeLabel(Math.max(0, geometry.time(pointer.x)), geometry.nsPerPixel)];
+    const lines = [`at ${timeLabel(Math.max(0, geometry.time(pointer.x)), geometry.nsPerPixel)}`];
     if (hover && hover.row !== -1) lines.unshift(...this.tooltip(hover));
     else lines.unshift(...this.value);
     const width = Math.min(520, Math.max(...lines.map((line) => this.fitter.width(line))) + 18);

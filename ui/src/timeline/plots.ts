@@ -106,10 +106,10 @@ export function drawPlots(context: CanvasRenderingContext2D, geometry: Geometry,
     const room = context.measureText(text).width;
     context.globalAlpha = 0.8;
     context.fillStyle = theme.background;
-    context.fillRect(geometry.right - room - 10, top + 4, room + 6, 12);
+    context.fillRect(geometry.left + 4, top + 4, room + 6, 12);
     context.globalAlpha = 1;
     context.fillStyle = theme.muted;
-    context.fillText(text, geometry.right - room - 7, top + 13);
+    context.fillText(text, geometry.left + 7, top + 13);
   }
   context.restore();
 }

@@ -57,8 +57,8 @@ test('the report of the page is that of kymo report, with what samples and waits
     await page.locator('.finding button', { hasText: lock.text }).click();
     await page.waitForFunction(() => window.kymo.state().event);
     await page.keyboard.press('1');
-    await page.locator('.panel h2', { hasText: 'waiting: ' }).waitFor();
-    const where = (await page.locator('.panel h2').first().innerText()).trim().replace('waiting: ', '');
+    await page.locator('.panel h2', { hasText: 'waits for a mutex: ' }).waitFor();
+    const where = (await page.locator('.panel h2').first().innerText()).trim().replace('waits for a mutex: ', '');
     assert.ok(lock.text.includes(where), `${where} in ${lock.text}`);
     await page.locator('.stack li', { hasText: where }).first().waitFor();
   });

@@ -20,7 +20,7 @@ test('thread states below their thread, with the function that waits, its stack 
     const longest = rows.filter((row) => row.state === 'waiting' && row.function).sort((a, b) => b.to_ns - b.from_ns - (a.to_ns - a.from_ns))[0];
     if (!longest) return context.skip('kymo record has no stack of a wait here');
     const shortName = longest.function!.replace(/\([^()]*\)$/, ''); // as everywhere on the page: without parameters
-    const name = `waiting: ${shortName}`;
+    const name = `: ${shortName}`; // after how it waits
     await page.waitForFunction((thread) => window.kymo.lanes().some((lane) => lane.name === `${thread}: states`), longest.thread); // they come later
     await complete(page);
     const lanes = await page.evaluate(() => window.kymo.lanes());
@@ -28,7 +28,7 @@ test('thread states below their thread, with the function that waits, its stack 
     assert.equal(lanes[at - 1].name, longest.thread);
     assert.equal(lanes[at].top, lanes[at - 1].top + lanes[at - 1].height);
     const shapes = await page.evaluate(() => window.kymo.shapes().filter((s) => s.row >= 0));
-    const [wait] = shapes.filter((s) => s.track === lanes[at].track && s.count === 1 && s.name === name).sort((a, b) => b.end - b.start - (a.end - a.start));
+    const [wait] = shapes.filter((s) => s.track === lanes[at].track && s.count === 1 && s.name.endsWith(name)).sort((a, b) => b.end - b.start - (a.end - a.start));
     assert.ok(wait, name);
     assert.ok(Math.abs(wait.start - longest.from_ns) <= 1 && Math.abs(wait.end - longest.to_ns) <= 1, `${wait.start} to ${wait.end}: ${JSON.stringify(longest)}`);
     // A state is no range.
@@ -47,8 +47,8 @@ test('thread states below their thread, with the function that waits, its stack 
       assert.deepEqual(cells.slice(1, 3), [of.length.toLocaleString('en'), duration(of.reduce((sum, row) => sum + row.to_ns - row.from_ns, 0))], kind);
     }
     // A click goes to the longest one.
-    await table.getByText(name, { exact: true }).click();
-    await page.locator('.panel h2', { hasText: name }).waitFor();
+    await table.getByText(wait.name, { exact: true }).click();
+    await page.locator('.panel h2', { hasText: wait.name }).waitFor();
     await page.locator('.panel dd', { hasText: duration(longest.to_ns - longest.from_ns, 6) }).waitFor();
   });
 });

@@ -39,7 +39,7 @@ test('a slow lock', { skip: skip || notBuilt('waits') }, async (context) => {
   await viewing([path], async (page) => {
     await page.setViewportSize({ width: 1400, height: 860 });
     await page.keyboard.press('l');
-    await click(page, 'waiting: (anonymous namespace)::log_result');
+    await click(page, 'waits for a mutex: (anonymous namespace)::log_result');
     // Without the frames below, which have the folder of the sources.
     await page.screenshot({ path: join(images, 'view-dark.png'), clip: { x: 0, y: 0, width: 1400, height: 772 } });
   });

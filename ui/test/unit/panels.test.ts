@@ -89,8 +89,10 @@ test('the command of a finding says where its evidence is', () => {
   assert.deepEqual(of('kymo stats run.kymo --callees decode_batch'), { search: '"decode_batch"' });
   assert.equal(of('kymo stats run.kymo --by wait'), 'waiting');
   assert.equal(of('kymo stats run.kymo --by thread'), 'ready');
+  assert.equal(of('kymo memory run.kymo --leaks'), 'memory');
   assert.equal(of('kymo stats run.kymo'), 'totals');
-  assert.equal(stateIn('5.95 s waiting for a mutex, in lookup, which main held', ['ready', 'waiting: read', 'waiting: lookup']), 2);
+  assert.equal(stateIn('5.95 s waiting for a mutex, in lookup, which main held', ['ready', 'sleeps: lookup', 'waits for a mutex: lookup']), 2);
+  assert.equal(stateIn('mostly in read, where it sleeps', ['ready', 'waiting: lookup', 'waiting: read']), 2);
   assert.equal(stateIn('nothing of this', ['ready', 'waiting: read']), -1);
 });
 

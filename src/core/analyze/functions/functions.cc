@@ -71,14 +71,18 @@ bool is_python_itself(std::string_view module, std::string_view file) {
          (module.find("/lib/python3") != module.npos && module.find("-packages/") == module.npos);
 }
 
+// What Kymo loads into a program: "/usr/lib/kymo/libkymo_malloc.so".
+bool is_recorder(std::string_view module) { return module.substr(module.rfind('/') + 1).starts_with("libkymo_"); }
+
 // Of the kernel, of what all programs have, and of what Kymo puts before it: "[kernel]", "libc.so.6", "libc-2.31.so",
 // "ld-linux-x86-64.so.2".
 bool is_standard_library(std::string_view module) {
   const std::string_view file = module.substr(module.rfind('/') + 1);
   if (file.starts_with("[") || file.starts_with("ld-") || is_python_itself(module, file)) return true;
   const size_t end = std::min(file.find(".so"), file.find("-2."));
-  return end != file.npos &&
-         is_in(" libc libpthread librt libm libstdc++ libc++ libc++abi libgcc_s libkymo_waits ", file.substr(0, end));
+  return is_recorder(module) ||
+         (end != file.npos &&
+          is_in(" libc libpthread librt libm libstdc++ libc++ libc++abi libgcc_s ", file.substr(0, end)));
 }
 
 // The functions of the C library that wait. No action: for what, their callers know.
@@ -313,8 +317,10 @@ std::vector<SampledInstruction> count_instructions(Samples& samples, const std::
 
 std::vector<OwnFunction> own_functions(Samples& samples) {
   std::map<std::string, uint64_t> sums;
-  for (const auto& [stack, sum] : sums_of_stacks(samples))
-    sums[own_function(frames_of(samples, stack, Inlines::Fold))] += sum.ns;
+  for (const auto& [stack, sum] : sums_of_stacks(samples)) {
+    const std::vector<symbols::Frame> frames = frames_of(samples, stack, Inlines::Fold);
+    if (!is_recorder(frames.front().module)) sums[own_function(frames)] += sum.ns;
+  }
   std::vector<OwnFunction> all;
   for (const auto& [function, ns] : sums) all.push_back({function, ns});
   std::ranges::stable_sort(all, std::ranges::greater(), &OwnFunction::ns);

@@ -70,7 +70,8 @@ struct SampledInstruction {
 };
 std::vector<SampledInstruction> count_instructions(Samples& samples, const std::string& name);
 
-// The time of the program's own functions, each with that in the libraries that it calls. Most first.
+// The time of the program's own functions, each with that in the libraries that it calls, but without that in Kymo's.
+// Most first.
 struct OwnFunction {
   std::string function;
   uint64_t ns = 0;

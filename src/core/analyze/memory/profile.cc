@@ -1,8 +1,11 @@
 #include "analyze/memory/profile.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
+#include <numeric>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -470,6 +473,29 @@ Holder describe(Profile& profile, const Group& group, GroupBy by) {
       break;
   }
   return holder;
+}
+
+bool keeps_growing(const trace::Reader& reader, const Profile& profile) {
+  constexpr uint64_t kFewestBytes = 1 << 20, kFewest = 16;
+  const auto most = std::ranges::max_element(profile.memories, {}, &MemoryUse::in_use);
+  if (most == profile.memories.end() || most->in_use < kFewestBytes || profile.left.count < kFewest) return false;
+  if (most->in_use < profile.end_bytes - profile.end_bytes / 10 || most->in_use < profile.peak_bytes / 2) return false;
+  const std::string& device = profile.tables.memories[static_cast<size_t>(most - profile.memories.begin())].device;
+  const std::vector<TimelinePoint> timeline = read_profile(reader, {.device = device, .timeline_points = 64}).timeline;
+  // The least in each quarter: blocks that live for a short time hide nothing. The last point is the end of a program,
+  // which frees other things.
+  std::array<uint64_t, 4> least{};
+  least.fill(UINT64_MAX);
+  if (timeline.size() < least.size()) return false;
+  const auto begin = static_cast<double>(timeline.front().time_ns), end = static_cast<double>(timeline.back().time_ns);
+  for (const TimelinePoint& point : std::span(timeline).first(timeline.size() - 1)) {
+    const double part = (static_cast<double>(point.time_ns) - begin) / std::max(end - begin, 1.0);
+    uint64_t& quarter = least[static_cast<size_t>(std::clamp(4 * part, 0.0, 3.0))];
+    quarter = std::min(quarter, std::accumulate(point.bytes.begin(), point.bytes.end(), uint64_t{0}));
+  }
+  for (size_t i = 1; i < least.size(); ++i)
+    if (least[i] == UINT64_MAX || least[i] < least[i - 1] || least[i] - least[i - 1] < most->in_use / 10) return false;
+  return true;
 }
 
 size_t informative_frames_end(const std::vector<symbols::Frame>& frames) {

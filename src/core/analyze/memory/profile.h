@@ -113,6 +113,10 @@ struct ProfileOptions {
 // allocation. Throws kymo::InvalidArgument if the device has no allocations but others have some.
 Profile read_profile(const trace::Reader& reader, const ProfileOptions& options = {});
 
+// True if one memory has nearly all that is in use at the end, and grew from each quarter of the time to the next by at
+// least a tenth of that: a leak, or something that collects without a limit. Reads the trace again.
+bool keeps_growing(const trace::Reader& reader, const Profile& profile);
+
 // The groups of a profile as text, for the rows of a table.
 enum class GroupBy : uint8_t { Stack, Range, Size };
 

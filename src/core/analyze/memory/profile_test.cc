@@ -47,6 +47,39 @@ TEST_F(ProfileTest, TraceWithoutAllocationsIsEmpty) {
   EXPECT_THAT(profile.timeline, IsEmpty());
 }
 
+TEST_F(ProfileTest, MemoryThatGrowsUntilTheEndIsTold) {
+  for (uint64_t i = 0; i < 100; ++i) {
+    trace_.take(1, 10 * i, 0x1000 + 2 * i, 20'000);
+    trace_.take(1, 10 * i + 1, 0x1001 + 2 * i, 900'000);
+    trace_.give_back(1, 10 * i + 2, 0x1001 + 2 * i);
+  }
+  const Profile profile = read();
+  EXPECT_EQ(profile.end_bytes, 2'000'000u);
+  EXPECT_TRUE(keeps_growing(trace::Reader(path_), profile));
+}
+
+TEST_F(ProfileTest, MemoryThatIsTakenAtTheBeginDoesNotGrow) {
+  for (uint64_t i = 0; i < 100; ++i) trace_.take(1, i, 0x1000 + i, 20'000);
+  for (uint64_t i = 0; i < 100; ++i) {
+    trace_.take(1, 200 + 10 * i, 0x2000, 1'000);
+    trace_.give_back(1, 205 + 10 * i, 0x2000);
+  }
+  const Profile profile = read();
+  EXPECT_EQ(profile.end_bytes, 2'000'000u);
+  EXPECT_FALSE(keeps_growing(trace::Reader(path_), profile));
+}
+
+TEST_F(ProfileTest, ManyProcessesThatHoldAFixedAmountDoNotGrow) {
+  for (uint8_t process = 2; process < 40; ++process) {
+    MemoryTrace one(path_, process, 100 + process, trace::Writer::Mode::Append);
+    one.take(1, 100 * process, 0x1000, 100'000);
+    one.close();
+  }
+  const Profile profile = read();
+  EXPECT_EQ(profile.end_bytes, 3'800'000u);
+  EXPECT_FALSE(keeps_growing(trace::Reader(path_), profile));
+}
+
 TEST_F(ProfileTest, PeakAndBlocksAliveAtThePeakAreFound) {
   trace_.take(1, 10, 0x10, 100);
   trace_.take(1, 20, 0x20, 300);

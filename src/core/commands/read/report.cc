@@ -33,7 +33,7 @@ namespace {
 
 using analyze::Iterations;
 
-constexpr size_t kRows = 8;
+constexpr size_t kRows = 8, kMostFindings = 3;
 constexpr size_t kWidestInReport = 100, kWidestSentence = 240;  // --json has whole names
 
 std::string short_name(std::string_view name) { return base::shorten_middle(base::printable(name), kWidestInReport); }
@@ -365,7 +365,8 @@ std::string findings_text(const ReportPage& page) {
   size_t number = 0;
   for (const analyze::Finding& finding : report.findings) {
     text += base::format("  {}. {}.\n", ++number, sentence(finding.text));
-    if (finding.kind != "unfinished") text += base::format("     {}\n", saving_text(report, finding));
+    if (finding.kind != "unfinished" && finding.ns != 0)
+      text += base::format("     {}\n", saving_text(report, finding));
     for (const std::string& row : finding.evidence) text += base::format("       {}\n", sentence(row));
     text += base::format("     more: {}\n", base::printable(command_of(finding, page.path)));
     if (!finding.record.empty()) text += base::format("     record: {}\n", base::printable(finding.record));
@@ -398,6 +399,26 @@ void write_gpu_row(base::JsonWriter& json, const analyze::GpuUse& use, const ana
   if (row.joules_launches > 0) json.field("joules_per_launch", row.joules / row.joules_launches);
 }
 
+// The functions and lines that allocated most of it, "open_session (cache.cc:9)", largest first.
+std::vector<std::pair<std::string, memory::Group>> allocators(memory::Profile& profile,
+                                                              memory::Holding memory::Group::*which) {
+  constexpr size_t kStacks = 200, kHolders = 3;
+  std::map<std::string, memory::Group> sums;
+  for (const memory::Group& group : memory::distinct(profile, memory::GroupBy::Stack, which, kStacks)) {
+    const memory::Holder holder = memory::describe(profile, group, memory::GroupBy::Stack);
+    const std::string name = short_name(symbols::short_name(holder.name));
+    memory::Group& sum = sums[holder.where.empty() ? name : name + " (" + base::printable(holder.where) + ")"];
+    for (memory::Holding memory::Group::*const one : {&memory::Group::taken, which}) {
+      (sum.*one).bytes += (group.*one).bytes;
+      (sum.*one).count += (group.*one).count;
+    }
+  }
+  std::vector<std::pair<std::string, memory::Group>> all(sums.begin(), sums.end());
+  std::ranges::stable_sort(all, std::ranges::greater(), [&](const auto& one) { return (one.second.*which).bytes; });
+  all.resize(std::min(all.size(), kHolders));
+  return all;
+}
+
 MemoryAtPeak MemoryAtPeak::of(memory::Profile& profile, const memory::OwnCode& own) {
   constexpr size_t kHolders = 3;
   MemoryAtPeak at_peak;
@@ -419,7 +440,28 @@ MemoryAtPeak MemoryAtPeak::of(memory::Profile& profile, const memory::OwnCode& o
   for (const auto& [line, bytes] : lines) at_peak.lines.push_back({line, bytes});
   std::ranges::stable_sort(at_peak.lines, std::ranges::greater(), &Holder::bytes);
   at_peak.lines.resize(std::min(kHolders, at_peak.lines.size()));
+  const bool has_ranges = std::ranges::any_of(at_peak.holders, [](const Holder& one) { return !one.where.empty(); });
+  if (at_peak.lines.empty() && !has_ranges)
+    for (const auto& [where, group] : allocators(profile, &memory::Group::at_peak))
+      at_peak.lines.push_back({where, group.at_peak.bytes});
   return at_peak;
+}
+
+// Comes first: who records memory asks for it.
+analyze::Finding growth(memory::Profile& profile) {
+  analyze::Finding one;
+  one.kind = "growing memory";
+  one.text = base::format("Memory grows until the end, to {}", bytes_text(profile.end_bytes));
+  for (const auto& [where, group] : allocators(profile, &memory::Group::left)) {
+    const auto& [bytes, count] = group.left;
+    if (bytes > profile.left.bytes / 2)
+      one.text += base::format(": {} of it was allocated in {}", percent_text(bytes, profile.left.bytes), where);
+    if (bytes > profile.left.bytes / 100)
+      one.evidence.push_back(base::format("{} in {}: {} of {} were not freed", bytes_text(bytes), where,
+                                          count_text(count), count_of(group.taken.count, "allocation")));
+  }
+  one.command = "kymo memory FILE --leaks";
+  return one;
 }
 
 std::string command_of(const analyze::Finding& finding, const std::string& path) {
@@ -748,6 +790,11 @@ ReportPage read_report(const trace::Reader& reader, const std::string& path, con
   if (has_allocations(reader)) {
     memory::Profile profile = memory::read_profile(reader);
     if (!profile.is_empty()) page.memory = MemoryAtPeak::of(profile, own);
+    if (memory::keeps_growing(reader, profile)) {
+      std::vector<analyze::Finding>& findings = page.report.findings;
+      findings.insert(findings.begin(), growth(profile));
+      findings.resize(std::min(findings.size(), kMostFindings));
+    }
   }
   page.lines = functions::device_lines(reader, own);
   return page;

@@ -26,7 +26,7 @@ struct MemoryAtPeak {
   uint64_t peak_bytes = 0, end_bytes = 0;
   uint64_t after_begin_ns = 0;
   std::vector<Holder> holders;  // the ranges in which most of it was allocated
-  std::vector<Holder> lines;    // the lines of the user's Python that allocated most of it
+  std::vector<Holder> lines;    // the lines of the user's Python that allocated most of it; without ranges, of any code
 
   static MemoryAtPeak of(memory::Profile& profile, const memory::OwnCode& own);
 };

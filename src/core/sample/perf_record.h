@@ -19,9 +19,9 @@ namespace kymo::sample {
 
 // Why there is a sample.
 enum class Cause : uint8_t {
-  Clock,      // the thread used the CPU for a while
-  Wait,       // the thread stops running: what it did last
-  WakeUp,     // another thread is woken
+  Clock,   // the thread used the CPU for a while
+  Wait,    // the thread stops running: what it did last
+  WakeUp,  // another thread is woken
 };
 
 // What the samples of events contain: perf_event_attr::sample_type, and the number of registers of each sample.
@@ -95,7 +95,7 @@ struct Record {
   bool is_of_kernel = false;  // taken in the kernel; of a thread itself: it stands for its time there too
   Cause cause = Cause::Clock;
   uint64_t instruction = 0;
-  uint32_t woken = 0;    // WakeUp: the other thread; 0: not known. If an interrupt wakes it, pid and tid are 0
+  uint32_t woken = 0;  // WakeUp: the other thread; 0: not known. If an interrupt wakes it, pid and tid are 0
   // Of an event of the kernel: CPU time since its last sample, in ns. Of a timer: how many of its expirations the
   // sample stands for; 0: none, it says only where the thread is.
   uint64_t period = 0;

@@ -487,72 +487,70 @@ class ChromeExport : public EventVisitor {
     return {head, head.category, name_.view()};
   }
 
-}
-
-// The text is escaped once. The name is empty if it differs from event to event.
-struct ClassHead : HeadFacts {
-  std::string category, name;
-};
-static kineto::Names names_of(const trace::EventClass& own, Role role) {
-  switch (role) {
-    case Role::OfDevice:
-      return kineto::device_range(own.name, own.category);
-    case Role::DeviceAnnotation:
-      return {kineto::kDeviceAnnotation, {}};
-    case Role::OfThread:
-      return kineto::device_call(own.name, own.category);
-    case Role::AsItIs:
-      break;
+  // The text is escaped once. The name is empty if it differs from event to event.
+  struct ClassHead : HeadFacts {
+    std::string category, name;
+  };
+  static kineto::Names names_of(const trace::EventClass& own, Role role) {
+    switch (role) {
+      case Role::OfDevice:
+        return kineto::device_range(own.name, own.category);
+      case Role::DeviceAnnotation:
+        return {kineto::kDeviceAnnotation, {}};
+      case Role::OfThread:
+        return kineto::device_call(own.name, own.category);
+      case Role::AsItIs:
+        break;
+    }
+    return {};
   }
-  return {};
-}
-static void make_head(ClassHead& head, const ClassInfo& info, Role role) {
-  const trace::EventClass& own = info.event_class;
-  const kineto::Names names = names_of(own, role);
-  const std::string_view category = !names.category.empty() ? names.category : std::string_view(own.category);
-  const bool is_of_thread = role == Role::OfThread;
-  head.category = base::json_string(is_of_thread && category.empty() ? kineto::kAnnotation : category);
-  head.is_operation = is_of_thread && kineto::is_operation(category);
-  if (role == Role::OfDevice) {
-    head.is_work = trace::is_work(trace::device_range(own.category));
-    head.has_place = own.category == "cuda_sync" || own.category == "cuda_event";  // so Kineto writes them
+  static void make_head(ClassHead& head, const ClassInfo& info, Role role) {
+    const trace::EventClass& own = info.event_class;
+    const kineto::Names names = names_of(own, role);
+    const std::string_view category = !names.category.empty() ? names.category : std::string_view(own.category);
+    const bool is_of_thread = role == Role::OfThread;
+    head.category = base::json_string(is_of_thread && category.empty() ? kineto::kAnnotation : category);
+    head.is_operation = is_of_thread && kineto::is_operation(category);
+    if (role == Role::OfDevice) {
+      head.is_work = trace::is_work(trace::device_range(own.category));
+      head.has_place = own.category == "cuda_sync" || own.category == "cuda_event";  // so Kineto writes them
+    }
+    if (!names.name.empty()) {
+      head.name = base::json_string(names.name);
+    } else if (!info.has_places) {
+      head.name = base::json_string(own.name);
+    }
   }
-  if (!names.name.empty()) {
-    head.name = base::json_string(names.name);
-  } else if (!info.has_places) {
-    head.name = base::json_string(own.name);
+
+  // The number of the operation that a range is, or that a launch and its work belong to; 0: none.
+  uint64_t operation_of(const Range& range, const Head& head) const {
+    if (has_field(*range.event_class, "External id")) return 0;  // an imported trace has its own numbers
+    if (head.is_operation) return range.number;
+    return range.correlation == 0 ? 0 : launches_.operation_of(range.place->writer->id, range.correlation);
   }
-}
 
-// The number of the operation that a range is, or that a launch and its work belong to; 0: none.
-uint64_t operation_of(const Range& range, const Head& head) const {
-  if (has_field(*range.event_class, "External id")) return 0;  // an imported trace has its own numbers
-  if (head.is_operation) return range.number;
-  return range.correlation == 0 ? 0 : launches_.operation_of(range.place->writer->id, range.correlation);
-}
+  // A lane gets its name when it first appears.
+  const std::string& row_of(const Place& place, uint16_t lane) {
+    std::string& row = lane == 0 ? rows_[place.index] : lane_rows_[{place.index, lane}];
+    if (!row.empty()) return row;
+    const uint64_t tid = places_.lane_tid(place, lane);
+    if (lane != 0) write_chrome_row(writer_, place, lane, tid);
+    return row = writer_.row(place.group->pid, tid);
+  }
 
-// A lane gets its name when it first appears.
-const std::string& row_of(const Place& place, uint16_t lane) {
-  std::string& row = lane == 0 ? rows_[place.index] : lane_rows_[{place.index, lane}];
-  if (!row.empty()) return row;
-  const uint64_t tid = places_.lane_tid(place, lane);
-  if (lane != 0) write_chrome_row(writer_, place, lane, tid);
-  return row = writer_.row(place.group->pid, tid);
-}
-
-const trace::Reader& reader_;
-Places places_;
-const Flows flows_;
-Launches launches_;
-MemoryNotes notes_;
-SampleNotes samples_;
-CompactChromeWriter writer_;
-JsonArgs args_{JsonArgs::Form::Kineto};
-DeviceStreams streams_{places_};
-std::vector<ClassHead> heads_;   // by ClassInfo::index and Role
-std::vector<std::string> rows_;  // by Place::index
-std::map<std::pair<uint32_t, uint16_t>, std::string> lane_rows_;
-TextBuffer name_;
+  const trace::Reader& reader_;
+  Places places_;
+  const Flows flows_;
+  Launches launches_;
+  MemoryNotes notes_;
+  SampleNotes samples_;
+  CompactChromeWriter writer_;
+  JsonArgs args_{JsonArgs::Form::Kineto};
+  DeviceStreams streams_{places_};
+  std::vector<ClassHead> heads_;   // by ClassInfo::index and Role
+  std::vector<std::string> rows_;  // by Place::index
+  std::map<std::pair<uint32_t, uint16_t>, std::string> lane_rows_;
+  TextBuffer name_;
 };
 
 }  // namespace

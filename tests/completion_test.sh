@@ -53,7 +53,7 @@ check 'kymo stats --js' --json
 check 'kymo info on' one.kymo
 check 'kymo record --policy d' drop
 check 'kymo stats --sort ' "$orders"
-check 'kymo stats --by=' 'category fault function kernel line lock name stall thread wait'
+check 'kymo stats --by=' 'category function kernel line lock name stall thread wait'
 check 'kymo stats --by=na' name
 check 'kymo stats --top ' ''
 check 'kymo export one.kymo -o o' one.kymo

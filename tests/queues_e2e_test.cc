@@ -144,7 +144,7 @@ TEST_F(QueueFilesTest, ViewersDrawAnArrowFromEachLaunchToItsWork) {
   EXPECT_EQ(count(R"("cat":"ac2g","name":"ac2g","bp":"e"})"), kKernels);
   EXPECT_THAT(json.text(), ContainsRegex(R"x("name":"process_name","pid":0,"tid":0,"ts":[0-9]+\.[0-9]+,)x"
                                          R"x("args":\{"name":"GPU 0 \(GPU-1111\)"\})x"));
-  EXPECT_THAT(json.text(), ContainsRegex(R"x("args":\{"kymo":"range","device":0,"context":7,"stream":0,)x"
+  EXPECT_THAT(json.text(), ContainsRegex(R"x("args":\{"device":0,"context":7,"stream":0,)x"
                                          R"x("correlation":[0-9]+,"External id":[0-9]+)x"));
 }
 

@@ -279,7 +279,8 @@ inline std::string program_name(std::string_view text) {
 // origin has neither.
 inline std::string program_name(const Origin& origin) {
   std::string_view word = origin.command_line.empty() ? std::string_view() : origin.command_line[0];
-  if (word != origin.executable) word = word.substr(0, word.find_first_of(" :"));
+  if (word == origin.executable) return program_name(origin.executable);
+  word = word.substr(0, word.find_first_of(" :"));
   word.remove_prefix(word.find_last_of('/') + 1);
   if (word.starts_with('-')) word.remove_prefix(1);
   return word.empty() ? program_name(origin.executable) : std::string(word);

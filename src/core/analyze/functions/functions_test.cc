@@ -290,6 +290,18 @@ TEST_F(FunctionsTest, TimeUntilAThreadRanAgainIsNoWait) {
   EXPECT_EQ(by_wait.time_ns, 150u);
 }
 
+TEST_F(FunctionsTest, WaitRightAfterReadyTimeIsCountedAndItsSecondPartIsNot) {
+  node(kMain, 16, kComplete, 0x1101);
+  recorder_->point(kMain, 20, PointKind::Sample, kOffCpu, 0, {int64_t{100}, int64_t{1}});
+  recorder_->point(kMain, 120, PointKind::Sample, kWait, 0, {int64_t{50}, int64_t{0}, int64_t{16}});
+  recorder_->point(kMain, 170, PointKind::Sample, kWait, 0, {int64_t{10}, int64_t{0}, int64_t{16}});
+  read();
+  Samples waits = read_samples(trace::Reader(folder_ / "run.kymo"), What::Waits);
+  const FunctionTable by_wait = count_functions(waits);
+  EXPECT_EQ(by_wait.samples, 1u);
+  EXPECT_EQ(by_wait.time_ns, 60u);
+}
+
 TEST(OwnFunctionTest, WaitInAThreadWithAnInlinedFunctionBelongsToItsFunctionObject) {
   const std::string begin = "std::thread::_State_impl<std::thread::_Invoker<std::tuple<", end = " > > >::_M_run";
   const auto own = [&](const std::string& object, const std::string& module = "/bin/program") {

@@ -50,7 +50,7 @@ struct Thread {
   bool is_timed = false;                                       // there are ranges on this thread
   std::vector<Timed> timed;
   std::vector<std::pair<int64_t, int64_t>> wanted;  // the ranges with the wanted name
-  uint64_t off_end = 0;                             // of its last time off the processors, in ticks
+  uint64_t wait_end = 0;                            // of its last wait if it was not ready since, in ticks
 };
 
 // Gives samples their ranges, and marks those in ranges with the wanted name.
@@ -178,10 +178,10 @@ class Reading {
       const SampleStacks::Row& row = cursor.next(event_class);
       if (event_class == nullptr) continue;
       const SampleStacks::Taken taken = stacks_.take(info, chunk.track, *event_class, batch_.points.id[i], row);
-      bool goes_on = false;  // until the thread ran again, after another one had woken it
+      bool goes_on = false;  // it is a part of the wait before it
       if (taken.kind == SampleStacks::Kind::OffCpu) {
         const uint64_t begin = batch_.points.time[i];
-        goes_on = std::exchange(thread.off_end, begin + taken.ns) == begin;
+        goes_on = std::exchange(thread.wait_end, taken.is_preempted ? 0 : begin + taken.ns) == begin;
         thread.result.off_ns += taken.ns;
         if (taken.is_preempted) thread.result.preempted_ns += taken.ns;
       } else if (taken.kind == SampleStacks::Kind::OnCpu) {

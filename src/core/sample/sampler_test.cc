@@ -188,7 +188,10 @@ TEST(SamplerTest, WakeUpsHaveBothThreads) {
   const auto own = static_cast<uint32_t>(gettid()), answering = static_cast<uint32_t>(other);
   EXPECT_GE((wake_ups[{own, answering}]), kTimes - 1);  // it may not have waited yet
   EXPECT_GE((wake_ups[{answering, own}]), kTimes - 1);
-  EXPECT_GE((wake_ups[{0, own}]), kTimes - 1);  // by the timer of usleep
+  // The timer of usleep is not taken for the thread that it interrupts. Not every kernel records it on every processor:
+  // then perf record -a does not see it either.
+  for (const auto& [threads, count] : wake_ups)
+    EXPECT_TRUE(threads.second != own || threads.first == 0 || threads.first == answering) << threads.first;
 }
 
 // A thread waits 1000 ns until a timer or another thread wakes it, or the other one ends, and returns to a processor
